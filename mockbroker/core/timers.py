@@ -1,0 +1,68 @@
+"""Deadlines as data: a heap of callbacks, run by whoever knows what time it is.
+
+The core never waits. It leaves callbacks here; one actor sleeps until `deadline_ms()` and then calls
+`run_due(now_ms)`, so that ten thousand sessions cost one timer of the event loop.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+
+
+class Timer:
+    """One callback at one deadline; `cancel()` forgets it."""
+
+    __slots__ = ("callback", "deadline_ms", "seq")
+
+    def __init__(self, deadline_ms: int, seq: int, callback: Callable[[], None]) -> None:
+        self.deadline_ms = deadline_ms
+        self.seq = seq
+        self.callback: Callable[[], None] | None = callback
+
+    def cancel(self) -> None:
+        """Forget the callback; the heap drops the empty shell when it comes up."""
+        self.callback = None
+
+    def __lt__(self, other: Timer) -> bool:
+        return (self.deadline_ms, self.seq) < (other.deadline_ms, other.seq)
+
+
+class TimerHeap:
+    """Timers by deadline; equal deadlines run in the order they were set."""
+
+    __slots__ = ("_heap", "_seq", "on_earlier")
+
+    def __init__(self) -> None:
+        self._heap: list[Timer] = []
+        self._seq = 0
+        # Told when a new timer becomes the earliest, so that the sleeping actor can wake up for it.
+        self.on_earlier: Callable[[], None] | None = None
+
+    def call_at(self, deadline_ms: int, callback: Callable[[], None]) -> Timer:
+        """Run `callback` once the cluster's clock has reached `deadline_ms` (ms since the epoch)."""
+        self._seq += 1
+        timer = Timer(deadline_ms, self._seq, callback)
+        earliest = not self._heap or timer < self._heap[0]
+        heapq.heappush(self._heap, timer)
+        if earliest and self.on_earlier is not None:
+            self.on_earlier()
+        return timer
+
+    def deadline_ms(self) -> int | None:
+        """The earliest deadline of a live timer, or None."""
+        heap = self._heap
+        while heap and heap[0].callback is None:
+            heapq.heappop(heap)
+        return heap[0].deadline_ms if heap else None
+
+    def run_due(self, now_ms: int) -> int:
+        """Run every timer whose deadline is at or before `now_ms`; returns how many ran."""
+        ran = 0
+        heap = self._heap
+        while heap and heap[0].deadline_ms <= now_ms:
+            callback = heapq.heappop(heap).callback
+            if callback is not None:
+                ran += 1
+                callback()
+        return ran

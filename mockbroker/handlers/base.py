@@ -1,0 +1,155 @@
+"""What every handler is handed and what it may give back.
+
+Nouns: a *handler* is a plain function from a typed request to a typed response. Its *context* names the
+cluster, the broker and the connection the request arrived on. A *parked* reply is one that is not there
+yet: the handler leaves it with whatever will complete it (a watcher, a timer, a group), and the
+connection waits. Handlers never wait and never see an event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+if TYPE_CHECKING:
+    from mockbroker.core.broker import Broker
+    from mockbroker.core.cluster import Cluster
+    from mockbroker_protocol import ApiKey
+    from mockbroker_protocol.headers import RequestHeader
+
+R = TypeVar("R")
+_MISSING: Any = object()
+
+
+class Parked(Generic[R]):
+    """A reply that will be completed later; the first completion wins."""
+
+    __slots__ = ("_response", "on_complete")
+
+    def __init__(self) -> None:
+        self._response: R = _MISSING
+        # Set by the connection that waits; called once, with no arguments, at completion.
+        self.on_complete: Callable[[], None] | None = None
+
+    @property
+    def done(self) -> bool:
+        return self._response is not _MISSING
+
+    @property
+    def response(self) -> R:
+        """The response; only meaningful once `done`."""
+        assert self._response is not _MISSING
+        return self._response
+
+    def complete(self, response: R) -> None:
+        """Hand over the response. Later calls are ignored: a timer may race a wake-up."""
+        if self._response is not _MISSING:
+            return
+        self._response = response
+        if self.on_complete is not None:
+            self.on_complete()
+
+
+class Outcome(Enum):
+    """Answers that are not responses."""
+
+    NO_RESPONSE = "no response"  # Produce with acks=0
+    CLOSE_CONNECTION = "close"  # acks=0 with a failed partition: the client must refresh metadata
+
+
+NO_RESPONSE = Outcome.NO_RESPONSE
+CLOSE_CONNECTION = Outcome.CLOSE_CONNECTION
+
+
+class ConnectionInfo:
+    """Who is at the other end. `software_*` are filled in by ApiVersions (KIP-511)."""
+
+    __slots__ = (
+        "client_host",
+        "client_port",
+        "id",
+        "principal",
+        "software_name",
+        "software_version",
+    )
+
+    def __init__(self, id: int, client_host: str, client_port: int) -> None:  # noqa: A002
+        self.id = id
+        self.client_host = client_host
+        self.client_port = client_port
+        self.principal = "User:ANONYMOUS"
+        self.software_name = "unknown"
+        self.software_version = "unknown"
+
+
+class RequestContext:
+    """One request's surroundings: cluster, broker, listener, header, connection, time of arrival (ms)."""
+
+    __slots__ = ("broker", "cluster", "connection", "header", "listener", "now_ms")
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        broker: Broker,
+        listener: str,
+        header: RequestHeader,
+        connection: ConnectionInfo,
+        now_ms: int,
+    ) -> None:
+        self.cluster = cluster
+        self.broker = broker
+        self.listener = listener
+        self.header = header
+        self.connection = connection
+        self.now_ms = now_ms
+
+    @property
+    def api_version(self) -> int:
+        return self.header.api_version
+
+    @property
+    def client_id(self) -> str:
+        """The client id; a null one counts as the empty string, as in Kafka."""
+        return self.header.client_id or ""
+
+
+class Api:
+    """A handler with the versions it serves. `versions` are inclusive and are what is advertised."""
+
+    __slots__ = ("advertised_min", "handle", "key", "max_version", "min_version")
+
+    def __init__(
+        self,
+        key: ApiKey,
+        versions: tuple[int, int],
+        advertised_min: int | None,
+        handle: Callable[[RequestContext, Any], object],
+    ) -> None:
+        self.key = key
+        self.min_version, self.max_version = versions
+        self.advertised_min = self.min_version if advertised_min is None else advertised_min
+        self.handle = handle
+
+
+APIS: dict[int, Api] = {}
+
+H = TypeVar("H", bound=Callable[..., object])
+
+
+def api(
+    key: ApiKey, versions: tuple[int, int], *, advertised_min: int | None = None
+) -> Callable[[H], H]:
+    """Register the decorated function as the handler of `key`.
+
+    The versions stand beside the code that serves them, so that ApiVersions cannot disagree with it.
+    `advertised_min` is for Produce alone, whose brokers advertise 0 but serve 3 and up (KAFKA-18659).
+    """
+
+    def register(function: H) -> H:
+        if int(key) in APIS:
+            raise ValueError(f"two handlers for {key.name}")
+        APIS[int(key)] = Api(key, versions, advertised_min, cast("Callable[..., object]", function))
+        return function
+
+    return register
