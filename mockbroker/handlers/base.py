@@ -8,7 +8,7 @@ connection waits. Handlers never wait and never see an event loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -60,6 +60,15 @@ class Outcome(Enum):
 
 NO_RESPONSE = Outcome.NO_RESPONSE
 CLOSE_CONNECTION = Outcome.CLOSE_CONNECTION
+
+
+class EncodedResponse:
+    """A response body that is encoded already: `parts` go out as they are, behind the header."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+        self.parts = parts
 
 
 class ConnectionInfo:

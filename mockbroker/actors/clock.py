@@ -1,0 +1,62 @@
+"""The cluster's clock: the trio run's time as Kafka writes it, in milliseconds since the epoch.
+
+Everything above and below takes its time from here (`now_ms`), so whatever moves the run's clock (a
+`trio.testing.MockClock` in a test) moves session timeouts, long polls and record timestamps with it.
+"""
+
+from __future__ import annotations
+
+import time
+
+import trio
+
+from mockbroker.core.timers import TimerHeap
+
+# A sleep that ends a hair early would spin once more; a hundredth of a millisecond settles it.
+_ROUNDING_S = 1e-5
+
+
+class ClusterClock:
+    """Maps the time of the current trio run to wall-clock milliseconds; made inside that run."""
+
+    __slots__ = ("_epoch_ms", "_started_at")
+
+    def __init__(self, epoch_ms: int | None = None) -> None:
+        self._started_at = trio.current_time()
+        self._epoch_ms = time.time_ns() // 1_000_000 if epoch_ms is None else epoch_ms
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch, on the run's clock."""
+        return self._epoch_ms + int((trio.current_time() - self._started_at) * 1000)
+
+    def trio_time(self, at_ms: int) -> float:
+        """The run's time, in seconds, at which `now_ms()` has reached `at_ms`."""
+        return self._started_at + (at_ms - self._epoch_ms) / 1000 + _ROUNDING_S
+
+
+class Timekeeper:
+    """The one task that sleeps for all of the core's timers."""
+
+    __slots__ = ("_clock", "_heap", "_sleep")
+
+    def __init__(self, heap: TimerHeap, clock: ClusterClock) -> None:
+        self._heap = heap
+        self._clock = clock
+        self._sleep: trio.CancelScope | None = None
+        heap.on_earlier = self._wake_earlier
+
+    def _wake_earlier(self) -> None:
+        # Moving the deadline of the running sleep costs no task switch, unlike waking the sleeper.
+        deadline_ms = self._heap.deadline_ms()
+        if self._sleep is not None and deadline_ms is not None:
+            self._sleep.deadline = self._clock.trio_time(deadline_ms)
+
+    async def run(self) -> None:
+        """Run timers as they fall due, until cancelled."""
+        while True:
+            deadline_ms = self._heap.deadline_ms()
+            with trio.CancelScope() as self._sleep:
+                if deadline_ms is not None:
+                    self._sleep.deadline = self._clock.trio_time(deadline_ms)
+                await trio.sleep_forever()
+            self._heap.run_due(self._clock.now_ms())

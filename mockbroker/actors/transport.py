@@ -1,0 +1,105 @@
+"""Moving bytes: receive into a buffer, send a list of buffers, close with FIN or RST.
+
+trio's own streams have neither `recv_into` nor `sendmsg`, and a broker needs both: a Produce lands in the
+buffer it will be kept in, and a Fetch leaves as the stored batches themselves, gathered by the kernel.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Sequence
+from typing import Protocol
+
+import trio
+
+Buffer = bytes | bytearray | memoryview
+
+# sendmsg refuses more buffers than this at once (IOV_MAX on Linux and macOS).
+IOV_MAX = 1024
+# Up to this size one joined send is cheaper than a scatter list.
+JOIN_BYTES_MAX = 16 * 1024
+
+
+class Transport(Protocol):
+    """One byte stream to one client."""
+
+    async def receive_into(self, view: memoryview, *, expect_data: bool = False) -> int:
+        """Fill a prefix of `view`; returns the number of bytes, 0 at end of stream.
+
+        `expect_data` tries before it waits, which pays when the peer is in the middle of a frame.
+        Raises OSError when the connection broke.
+        """
+        ...
+
+    async def send(self, parts: Sequence[Buffer]) -> None:
+        """Send all bytes of all parts, in order. Raises OSError when the connection broke."""
+        ...
+
+    def close(self, *, reset: bool = False) -> None:
+        """Close at once: with FIN, or with RST when `reset`. Idempotent."""
+        ...
+
+
+class SocketTransport:
+    """A plain TCP socket."""
+
+    __slots__ = ("_closed", "_socket")
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = sock
+        self._closed = False
+
+    async def receive_into(self, view: memoryview, *, expect_data: bool = False) -> int:
+        sock = self._socket
+        if not expect_data:
+            await trio.lowlevel.wait_readable(sock)
+        while True:
+            try:
+                return sock.recv_into(view)
+            except BlockingIOError:
+                await trio.lowlevel.wait_readable(sock)
+
+    async def send(self, parts: Sequence[Buffer]) -> None:
+        sock = self._socket
+        total = 0
+        for part in parts:
+            total += len(part)
+        if len(parts) == 1 or total <= JOIN_BYTES_MAX:
+            data = parts[0] if len(parts) == 1 else b"".join(parts)
+            try:
+                sent = sock.send(data)
+            except BlockingIOError:
+                sent = 0
+            if sent == total:
+                return
+            parts = (memoryview(data)[sent:],)
+        await self._send_gathered(list(parts))
+
+    async def _send_gathered(self, parts: list[Buffer]) -> None:
+        sock = self._socket
+        first = 0
+        while first < len(parts):
+            try:
+                sent = sock.sendmsg(parts[first : first + IOV_MAX])
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(sock)
+                continue
+            while first < len(parts) and sent >= len(parts[first]):
+                sent -= len(parts[first])
+                first += 1
+            if sent:
+                parts[first] = memoryview(parts[first])[sent:]
+
+    def close(self, *, reset: bool = False) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        if reset:
+            self._socket.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
+        trio.lowlevel.notify_closing(self._socket)
+        self._socket.close()
