@@ -1,0 +1,95 @@
+# Everything a developer or CI does with the project. Each target installs what it needs into .venv/
+# first; on a machine that has only Python, Java 17 and Maven, `make run` and `make test` just work.
+
+PYTHON ?= python3
+JOBS   ?= auto
+ARGS   ?=
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest
+# Tests that share an expensive thing (a JVM, a real broker) are grouped by tests/conftest.py.
+PARALLEL := -n $(JOBS) --dist loadgroup
+
+.DEFAULT_GOAL := help
+.PHONY: help install run test test-quick test-java test-spark test-node test-go test-real check \
+        lint types layers generated generate format bench docs clean lock
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## create .venv/ with everything pinned (quick when nothing changed)
+
+# pip's resolver sees the pins of requirements/constraints.txt, and so does its build isolation.
+$(STAMP): pyproject.toml requirements/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "mockbroker needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	PIP_CONSTRAINT=requirements/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	  $(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+run: $(STAMP) ## start a cluster of three brokers; more flags with ARGS="--topic orders:6"
+	@exec $(BIN)/mockbroker serve $(ARGS)
+
+test: $(STAMP) ## run every test in parallel; narrow it with ARGS="-k fetch"
+	$(PYTEST) $(PARALLEL) $(ARGS)
+
+test-quick: $(STAMP) ## only the tests that need nothing but Python
+	$(PYTEST) $(PARALLEL) -m 'not (java or spark or node or go or real_kafka)' $(ARGS)
+
+test-java: $(STAMP) ## the Java clients and the oracle of Kafka's own classes
+	$(PYTEST) $(PARALLEL) -m java $(ARGS)
+
+test-spark: $(STAMP) ## PySpark with the Kafka connector
+	$(PYTEST) $(PARALLEL) -m spark $(ARGS)
+
+test-node: $(STAMP) ## kafkajs
+	$(PYTEST) $(PARALLEL) -m node $(ARGS)
+
+test-go: $(STAMP) ## franz-go
+	$(PYTEST) $(PARALLEL) -m go $(ARGS)
+
+test-real: $(STAMP) ## side by side with a real Kafka broker
+	$(PYTEST) $(PARALLEL) -m real_kafka $(ARGS)
+
+check: lint types layers generated ## everything that needs no test run
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+layers: $(STAMP)
+	$(BIN)/lint-imports
+
+generated: $(STAMP)
+	$(BIN)/python docs/generate --check
+
+generate: $(STAMP) ## refresh the generated and committed files (message classes, pages of the docs)
+	$(BIN)/python docs/generate
+
+format: $(STAMP) ## let ruff format and fix what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## compare with real Kafka, kfake and librdkafka's mock on this machine
+	$(BIN)/python -m bench $(ARGS)
+
+docs: $(STAMP) ## run the tests, write the checklist page with their results, build the HTML
+	-$(PYTEST) $(PARALLEL) --covers-report=build/covers.json
+	$(BIN)/python docs/generate
+	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+clean: ## remove what was built; .venv/ and .cache/ (downloaded jars) stay
+	rm -rf build dist docs/_build .coverage .coverage.* .pytest_cache .mypy_cache .ruff_cache \
+	  .import_linter_cache .hypothesis spark-warehouse
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+
+lock: ## resolve the newest versions and pin them in requirements/constraints.txt
+	$(PYTHON) requirements/lock.py
