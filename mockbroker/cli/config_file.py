@@ -1,0 +1,132 @@
+"""`serve --config-file F.toml`: a cluster described in a file, checked field by field.
+
+    brokers = 3
+    kafka_version = "4.3"
+
+    [configs]
+    "group.max.size" = 5
+
+    [[listeners]]
+    name = "PLAINTEXT"
+    port = 9092
+
+    [[topics]]
+    name = "orders"
+    partitions = 4
+    replication_factor = 3
+    configs = { "cleanup.policy" = "compact" }
+    records = [{ key = "a", value = "1" }, { value = "2", partition = 3 }]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from mockbroker.actors.config import ListenerSpec, SeedRecord, ServerConfig, ServerError, TopicSpec
+
+ConfigValue = str | int | float | bool
+
+
+class RecordEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """A seeded record; text is stored as UTF-8, a missing value as null (a tombstone)."""
+
+    value: str | None = None
+    key: str | None = None
+    partition: int | None = None
+    headers: dict[str, str] = {}
+    timestamp_ms: int | None = None
+
+
+class TopicEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """A topic that exists from the start."""
+
+    name: str
+    partitions: int = 1
+    replication_factor: int = 1
+    configs: dict[str, ConfigValue] = {}
+    records: list[RecordEntry] = []
+
+
+class ListenerEntry(msgspec.Struct, forbid_unknown_fields=True):
+    """One listener of every broker; broker i binds port + i."""
+
+    name: str = "PLAINTEXT"
+    host: str = "127.0.0.1"
+    port: int = 0
+    advertised_host: str | None = None
+
+
+class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
+    """The whole file."""
+
+    brokers: int | None = None
+    node_ids: list[int] | None = None
+    racks: list[str] | None = None
+    kafka_version: str | None = None
+    seed: int | None = None
+    configs: dict[str, ConfigValue] = {}
+    listeners: list[ListenerEntry] = []
+    topics: list[TopicEntry] = []
+
+
+def load(path: Path) -> ConfigFile:
+    """Read a config file. Raises ServerError that names the file and the field."""
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=ConfigFile)
+    except OSError as error:
+        raise ServerError(f"cannot read {path}: {error.strerror}") from None
+    except msgspec.ValidationError as error:
+        raise ServerError(f"{path}: {error}") from None
+    except (msgspec.DecodeError, ValueError) as error:
+        raise ServerError(f"{path} is not valid TOML: {error}") from None
+
+
+def config_text(value: ConfigValue) -> str:
+    """A config value as Kafka writes it: `true`, not `True`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def texts(configs: Mapping[str, ConfigValue]) -> dict[str, str]:
+    """Config values as Kafka's strings."""
+    return {name: config_text(value) for name, value in configs.items()}
+
+
+def topic_spec(entry: TopicEntry) -> TopicSpec:
+    """The topic of one `[[topics]]` table."""
+    return TopicSpec(
+        entry.name,
+        entry.partitions,
+        entry.replication_factor,
+        texts(entry.configs),
+        [_seed_record(record) for record in entry.records],
+    )
+
+
+def _seed_record(entry: RecordEntry) -> SeedRecord:
+    return SeedRecord(
+        value=None if entry.value is None else entry.value.encode(),
+        key=None if entry.key is None else entry.key.encode(),
+        partition=entry.partition,
+        headers=[(name, value.encode()) for name, value in entry.headers.items()],
+        timestamp_ms=entry.timestamp_ms,
+    )
+
+
+def server_config(file: ConfigFile) -> ServerConfig:
+    """What the file alone describes; absent fields take the command line's defaults."""
+    return ServerConfig(
+        brokers=file.brokers if file.brokers is not None else 3,
+        node_ids=file.node_ids,
+        racks=file.racks,
+        listeners=tuple(
+            ListenerSpec(entry.name, entry.host, entry.port, entry.advertised_host)
+            for entry in file.listeners
+        ),
+        topics=[topic_spec(entry) for entry in file.topics],
+        configs=texts(file.configs),
+        kafka_version=file.kafka_version or "4.3",
+        seed=file.seed,
+    )
