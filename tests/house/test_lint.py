@@ -1,0 +1,91 @@
+"""The layers below the actors are pure, and tests never sleep: checked call by call."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.house.lint import ROOT, calls, offences, our_files, python_files
+
+PURE = ("mockbroker/core", "mockbroker/handlers", "protocol/mockbroker_protocol")
+
+# What would make two runs of the same events differ. Seeded generators are handed in from above.
+IMPURE = (
+    "time.*",
+    "datetime.datetime.now",
+    "datetime.datetime.utcnow",
+    "datetime.datetime.today",
+    "datetime.date.today",
+    "uuid.uuid1",
+    "uuid.uuid4",
+    "secrets.*",
+    "random.*",
+    "os.urandom",
+    "os.getrandom",
+    "os.environ*",
+    "os.getenv",
+    "os.getpid",
+    "threading.*",
+    "socket.*",
+    "ssl.*",
+    "trio.*",
+    "asyncio.*",
+    "builtins.open",
+)
+
+SLEEPS = ("time.sleep", "trio.sleep", "asyncio.sleep", "anyio.sleep", "trio.sleep_until")
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", python_files(*PURE), ids=relative)
+def test_nothing_below_the_actors_reads_a_clock_or_draws_randomness(path: Path):
+    assert offences(path.read_text(encoding="utf-8"), IMPURE) == []
+
+
+@pytest.mark.parametrize("path", python_files("tests"), ids=relative)
+def test_no_test_sleeps(path: Path):
+    assert offences(path.read_text(encoding="utf-8"), SLEEPS) == []
+
+
+def test_no_test_in_java_or_javascript_sleeps():
+    sleepers = [
+        relative(path)
+        for path in our_files()
+        if relative(path).startswith("tests/")
+        and path.suffix in {".java", ".js", ".mjs", ".go"}
+        and re.search(
+            r"\b(Thread\.sleep|TimeUnit\.\w+\.sleep|time\.Sleep|setTimeout)\s*\(",
+            path.read_text(encoding="utf-8"),
+        )
+    ]
+    assert sleepers == []
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("import time\ntime.sleep(1)", "time.sleep"),
+        ("import time as t\nt.sleep(1)", "time.sleep"),
+        ("from time import sleep as nap\nnap(1)", "time.sleep"),
+        ("def f():\n    from time import sleep\n    sleep(1)", "time.sleep"),
+        ("import time\nnap = time.sleep", "time.sleep"),
+        ("from datetime import datetime\ndatetime.now()", "datetime.datetime.now"),
+        ("import datetime\ndatetime.datetime.now()", "datetime.datetime.now"),
+        ("import os\nos.environ.get('X')", "os.environ.get"),
+    ],
+)
+def test_the_linter_sees_a_call_however_it_was_imported(source: str, name: str):
+    assert name in [call.name for call in calls(source)]
+    assert offences(source, (name,)) != []
+
+
+def test_the_linter_leaves_methods_of_other_things_alone():
+    source = (
+        "def f(self, time):\n    self.time.sleep(1)\n    time.sleep(2)\n    x = {}\n    x.random()"
+    )
+    assert list(calls(source)) == []

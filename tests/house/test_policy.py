@@ -1,0 +1,172 @@
+"""The rules that `tests/support/policy.py` and `covers.py` put on a test run."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support import policy
+from tests.support.covers import worse
+
+pytest_plugins = ["pytester"]
+
+PLUGINS = """
+    import pytest
+    from tests.support import covers, policy
+
+    def pytest_addoption(parser):
+        covers.add_options(parser)
+
+    def pytest_configure(config):
+        for name in ("covers(*rows)", "java", "spark"):
+            config.addinivalue_line("markers", name)
+        config.pluginmanager.register(policy.Policy())
+        config.pluginmanager.register(covers.Covers(config))
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A scratch project that has the house's plugins."""
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setattr(policy, "allowed_skips", lambda: {"test_it.py::test_allowed": "a reason"})
+    pytester.makeconftest(PLUGINS)
+    return pytester
+
+
+def test_group_suffix_is_taken_off_node_ids_and_nothing_else():
+    assert policy.bare("tests/a.py::test_b@spark") == "tests/a.py::test_b"
+    assert policy.bare("tests/a.py::test_b[x]@java:tests/a.py") == "tests/a.py::test_b[x]"
+    assert policy.bare("tests/a.py::test_b[me@home]") == "tests/a.py::test_b[me@home]"
+    assert policy.bare("tests/a@b.py") == "tests/a@b.py"
+
+
+def test_an_allowed_skip_needs_a_reason():
+    lines = ["# comment", "", "tests/a.py::test_b # no such tool"]
+    assert policy.parse_allowed(lines) == {"tests/a.py::test_b": "no such tool"}
+    with pytest.raises(ValueError, match="gives no reason"):
+        policy.parse_allowed(["tests/a.py::test_b"])
+
+
+def test_a_skip_with_a_reason_is_fine_outside_ci(project: pytest.Pytester):
+    project.makepyfile(test_it="import pytest\ndef test_a(): pytest.skip('because')")
+    project.runpytest().assert_outcomes(skipped=1)
+
+
+def test_a_skip_without_a_reason_fails(project: pytest.Pytester):
+    project.makepyfile(test_it="import pytest\n@pytest.mark.skip\ndef test_a(): pass")
+    result = project.runpytest()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*skipped without a reason*"])
+
+
+def test_only_listed_tests_skip_in_ci(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CI", "true")
+    project.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.parametrize("n", [1, 2])
+        def test_allowed(n):
+            pytest.skip("known")
+
+        def test_other():
+            pytest.skip("surprise")
+        """
+    )
+    result = project.runpytest()
+    result.assert_outcomes(skipped=2, failed=1)
+    result.stdout.fnmatch_lines(["*test_other may not skip in CI*surprise*"])
+
+
+def test_a_module_cannot_skip_itself_in_ci(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CI", "true")
+    project.makepyfile(
+        test_it="import pytest\npytest.skip('not today', allow_module_level=True)",
+    )
+    result = project.runpytest()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*may not skip in CI*not today*"])
+
+
+def test_an_expected_failure_is_no_skip(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CI", "true")
+    project.makepyfile(test_it="import pytest\n@pytest.mark.xfail\ndef test_a(): assert False")
+    project.runpytest().assert_outcomes(xfailed=1)
+
+
+def test_a_missing_tool_skips_its_suite_by_name(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(policy, "missing_tool", {"java": "mvn", "spark": None}.get)
+    monkeypatch.setattr(policy, "TOOLS", {"java": ("mvn",), "spark": ("mvn",)})
+    project.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.java
+        def test_a(): raise AssertionError
+
+        @pytest.mark.spark
+        def test_b(): pass
+        """
+    )
+    result = project.runpytest("-rs")
+    result.assert_outcomes(skipped=1, passed=1)
+    result.stdout.fnmatch_lines(["*mvn is not on the PATH*"])
+
+
+def test_suites_that_share_a_jvm_share_a_worker(project: pytest.Pytester):
+    module = """
+        import pytest
+
+        @pytest.mark.{0}
+        def test_a(request):
+            groups = [mark.args[0] for mark in request.node.iter_markers("xdist_group")]
+            assert groups == [{1!r}]
+        """
+    project.makepyfile(
+        test_java=module.format("java", "java:test_java.py"),
+        test_spark=module.format("spark", "spark"),
+    )
+    project.runpytest().assert_outcomes(passed=2)
+
+
+def test_covers_report_names_each_test_once_with_its_worst_outcome(project: pytest.Pytester):
+    project.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.covers("S1", "S2")
+        @pytest.mark.parametrize("ok", [True, False])
+        def test_a(ok): assert ok
+
+        @pytest.mark.covers("S2")
+        def test_b(): pass
+
+        def test_c(): pass
+        """
+    )
+    project.runpytest("--covers-report=out/covers.json")
+    report = json.loads((project.path / "out" / "covers.json").read_text())
+    assert report == {
+        "S1": {"test_it.py::test_a": "failed"},
+        "S2": {"test_it.py::test_a": "failed", "test_it.py::test_b": "passed"},
+    }
+
+
+def test_an_unknown_row_stops_the_run(project: pytest.Pytester):
+    project.makepyfile(
+        test_it="import pytest\n@pytest.mark.covers('S9999')\ndef test_a(): pass",
+    )
+    result = project.runpytest()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*unknown rows*S9999*"])
+
+
+def test_outcomes_are_ordered_from_good_to_bad():
+    assert worse("passed", "skipped") == "skipped"
+    assert worse("failed", "passed") == "failed"
