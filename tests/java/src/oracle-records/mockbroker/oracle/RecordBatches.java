@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import mockbroker.pipe.Pipe;
+
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
@@ -27,7 +29,7 @@ public final class RecordBatches {
     private RecordBatches() {
     }
 
-    public static void register(Map<String, Oracle.Op> ops) {
+    public static void register(Map<String, Pipe.Op> ops) {
         ops.put("records.build", RecordBatches::build);
         ops.put("records.marker", RecordBatches::marker);
         ops.put("records.read", RecordBatches::read);
@@ -54,7 +56,7 @@ public final class RecordBatches {
                     record.get("timestamp").asLong(), bytes(record.get("key")),
                     bytes(record.get("value")), headers(record));
             }
-            return Oracle.JSON.objectNode().put("hex", hex(builder.build().buffer()));
+            return Pipe.JSON.objectNode().put("hex", hex(builder.build().buffer()));
         }
     }
 
@@ -67,14 +69,14 @@ public final class RecordBatches {
             item.get("leaderEpoch").asInt(), item.get("producerId").asLong(),
             (short) item.get("producerEpoch").asInt(),
             new EndTransactionMarker(type, item.get("coordinatorEpoch").asInt()));
-        return Oracle.JSON.objectNode().put("hex", hex(records.buffer()));
+        return Pipe.JSON.objectNode().put("hex", hex(records.buffer()));
     }
 
     /** {hex} to {validBytes, batches: [{…, records: [{…}]}]}. */
     private static ObjectNode read(ObjectNode item) {
         ByteBuffer buffer = ByteBuffer.wrap(Oracle.unhex(item.get("hex").asText()));
         MemoryRecords records = MemoryRecords.readableRecords(buffer);
-        ObjectNode result = Oracle.JSON.objectNode();
+        ObjectNode result = Pipe.JSON.objectNode();
         result.put("validBytes", records.validBytes());
         ArrayNode batches = result.putArray("batches");
         for (MutableRecordBatch batch : records.batches()) {

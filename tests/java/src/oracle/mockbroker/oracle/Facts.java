@@ -3,6 +3,8 @@ package mockbroker.oracle;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import mockbroker.pipe.Pipe;
+
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.protocol.Errors;
@@ -16,14 +18,14 @@ final class Facts {
     private Facts() {
     }
 
-    static void register(Map<String, Oracle.Op> ops) {
+    static void register(Map<String, Pipe.Op> ops) {
         ops.put("errors", item -> errors());
         ops.put("hash", Facts::hash);
         ops.put("uuid", Facts::uuid);
     }
 
     private static ObjectNode errors() {
-        ObjectNode result = Oracle.JSON.objectNode();
+        ObjectNode result = Pipe.JSON.objectNode();
         ArrayNode errors = result.putArray("errors");
         for (Errors error : Errors.values()) {
             errors.addObject().put("code", error.code()).put("name", error.name())
@@ -38,7 +40,7 @@ final class Facts {
         String text = item.get("text").asText();
         int code = text.hashCode();
         int murmur = Utils.murmur2(text.getBytes(StandardCharsets.UTF_8));
-        return Oracle.JSON.objectNode().put("hash", code).put("abs", Utils.abs(code))
+        return Pipe.JSON.objectNode().put("hash", code).put("abs", Utils.abs(code))
             .put("murmur2", murmur).put("positive", Utils.toPositive(murmur));
     }
 
@@ -46,6 +48,6 @@ final class Facts {
     private static ObjectNode uuid(ObjectNode item) {
         java.nio.ByteBuffer bytes = java.nio.ByteBuffer.wrap(Oracle.unhex(item.get("hex").asText()));
         Uuid uuid = new Uuid(bytes.getLong(), bytes.getLong());
-        return Oracle.JSON.objectNode().put("text", uuid.toString());
+        return Pipe.JSON.objectNode().put("text", uuid.toString());
     }
 }

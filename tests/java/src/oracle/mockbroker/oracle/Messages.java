@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import mockbroker.pipe.Pipe;
+
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
@@ -45,7 +47,7 @@ final class Messages {
     private Messages() {
     }
 
-    static void register(Map<String, Oracle.Op> ops) {
+    static void register(Map<String, Pipe.Op> ops) {
         ops.put("encode", Messages::encode);
         ops.put("decode", Messages::decode);
     }
@@ -54,7 +56,7 @@ final class Messages {
     private static ObjectNode encode(ObjectNode item) throws Exception {
         short version = version(item);
         Message message = kind(item.get("name").asText()).read(item.get("json"), version);
-        return Oracle.JSON.objectNode().put("hex", Oracle.hex(bytes(message, version)));
+        return Pipe.JSON.objectNode().put("hex", Oracle.hex(bytes(message, version)));
     }
 
     /**
@@ -67,7 +69,7 @@ final class Messages {
         ByteBuffer buffer = ByteBuffer.wrap(Oracle.unhex(item.get("hex").asText()));
         Message message = kind.fresh();
         message.read(new ByteBufferAccessor(buffer), version);
-        ObjectNode result = Oracle.JSON.objectNode();
+        ObjectNode result = Pipe.JSON.objectNode();
         result.put("left", buffer.remaining());
         // Written before the JSON is: the converter may consume the buffers of records.
         result.put("hex", Oracle.hex(bytes(message.duplicate(), version)));

@@ -4,6 +4,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import mockbroker.pipe.Pipe;
+
 import org.apache.kafka.common.message.ApiMessageType;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.types.BoundField;
@@ -24,13 +26,13 @@ final class Schemas {
     private Schemas() {
     }
 
-    static void register(Map<String, Oracle.Op> ops) {
+    static void register(Map<String, Pipe.Op> ops) {
         ops.put("apis", item -> apis());
         ops.put("schema", Schemas::schema);
     }
 
     private static ObjectNode apis() {
-        ArrayNode apis = Oracle.JSON.arrayNode();
+        ArrayNode apis = Pipe.JSON.arrayNode();
         for (ApiMessageType api : ApiMessageType.values()) {
             short highest = api.highestSupportedVersion(true);
             if (highest < api.lowestSupportedVersion()) {
@@ -50,7 +52,7 @@ final class Schemas {
                     .add(api.requestHeaderVersion(v)).add(api.responseHeaderVersion(v));
             }
         }
-        ObjectNode result = Oracle.JSON.objectNode();
+        ObjectNode result = Pipe.JSON.objectNode();
         result.set("apis", apis);
         return result;
     }
@@ -58,7 +60,7 @@ final class Schemas {
     /** {name} to {versions: {"0": [field…]}, defaults: {"": {…}, "NestedName": {…}}}. */
     private static ObjectNode schema(ObjectNode item) throws Exception {
         Class<? extends Message> type = Messages.kind(item.get("name").asText()).type();
-        ObjectNode result = Oracle.JSON.objectNode();
+        ObjectNode result = Pipe.JSON.objectNode();
         ObjectNode versions = result.putObject("versions");
         Schema[] schemas = (Schema[]) type.getField("SCHEMAS").get(null);
         for (int v = 0; v < schemas.length; v++) {
@@ -86,7 +88,7 @@ final class Schemas {
     }
 
     private static ArrayNode fields(Schema schema) throws ReflectiveOperationException {
-        ArrayNode fields = Oracle.JSON.arrayNode();
+        ArrayNode fields = Pipe.JSON.arrayNode();
         for (BoundField bound : schema.fields()) {
             if (bound.def.type instanceof TaggedFields tagged) {
                 for (Map.Entry<Integer, Field> entry : tagged(tagged).entrySet()) {
@@ -109,7 +111,7 @@ final class Schemas {
     }
 
     private static ObjectNode field(Field field) throws ReflectiveOperationException {
-        return type(Oracle.JSON.objectNode().put("name", field.name), field.type);
+        return type(Pipe.JSON.objectNode().put("name", field.name), field.type);
     }
 
     private static ObjectNode type(ObjectNode node, Type type)
@@ -117,7 +119,7 @@ final class Schemas {
         node.put("nullable", type.isNullable());
         if (type.isArray()) {
             node.put("type", type instanceof CompactArrayOf ? "COMPACT_ARRAY" : "ARRAY");
-            node.set("of", type(Oracle.JSON.objectNode(), type.arrayElementType().orElseThrow()));
+            node.set("of", type(Pipe.JSON.objectNode(), type.arrayElementType().orElseThrow()));
         } else if (type instanceof Schema schema) {
             node.put("type", "STRUCT");
             node.set("fields", fields(schema));
@@ -132,7 +134,7 @@ final class Schemas {
     }
 
     private static ObjectNode values(Object message) throws IllegalAccessException {
-        ObjectNode node = Oracle.JSON.objectNode();
+        ObjectNode node = Pipe.JSON.objectNode();
         for (java.lang.reflect.Field field : message.getClass().getDeclaredFields()) {
             if (Modifier.isStatic(field.getModifiers()) || isBookkeeping(field.getName())) {
                 continue;
@@ -150,21 +152,21 @@ final class Schemas {
 
     private static JsonNode value(Object value) throws IllegalAccessException {
         if (value == null) {
-            return Oracle.JSON.nullNode();
+            return Pipe.JSON.nullNode();
         } else if (value instanceof Boolean bool) {
-            return Oracle.JSON.booleanNode(bool);
+            return Pipe.JSON.booleanNode(bool);
         } else if (value instanceof Double number) {
-            return Oracle.JSON.numberNode(number);
+            return Pipe.JSON.numberNode(number);
         } else if (value instanceof Number number) {
-            return Oracle.JSON.numberNode(number.longValue());
+            return Pipe.JSON.numberNode(number.longValue());
         } else if (value instanceof byte[] bytes) {
-            return Oracle.JSON.binaryNode(bytes);
+            return Pipe.JSON.binaryNode(bytes);
         } else if (value instanceof java.nio.ByteBuffer buffer) {
             byte[] bytes = new byte[buffer.remaining()];
             buffer.duplicate().get(bytes);
-            return Oracle.JSON.binaryNode(bytes);
+            return Pipe.JSON.binaryNode(bytes);
         } else if (value instanceof Collection<?> collection) {
-            ArrayNode array = Oracle.JSON.arrayNode();
+            ArrayNode array = Pipe.JSON.arrayNode();
             for (Object element : collection) {
                 array.add(value(element));
             }
@@ -172,6 +174,6 @@ final class Schemas {
         } else if (value instanceof Message) {
             return values(value);
         }
-        return Oracle.JSON.textNode(value.toString());
+        return Pipe.JSON.textNode(value.toString());
     }
 }
