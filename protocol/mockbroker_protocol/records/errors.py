@@ -1,0 +1,36 @@
+"""What can be wrong with bytes that claim to be records. Every error says where and why."""
+
+from __future__ import annotations
+
+
+class RecordsError(ValueError):
+    """Bytes that are no valid records.
+
+    `byte` is the position in the buffer that was read (for records inside a compressed batch: in
+    the decompressed payload); `reason` is one clause that says what is wrong there.
+    """
+
+    def __init__(self, byte: int, reason: str) -> None:
+        super().__init__(f"byte {byte}: {reason}")
+        self.byte = byte
+        self.reason = reason
+
+
+class CorruptBatchError(RecordsError):
+    """A batch whose size or checksum is wrong (Kafka's CorruptRecordException, error 2)."""
+
+
+class InvalidRecordError(RecordsError):
+    """A record inside an intact batch that breaks the format (InvalidRecordException, error 87)."""
+
+
+class UnsupportedMagicError(RecordsError):
+    """A batch of another message format than the one that was asked for."""
+
+    def __init__(self, byte: int, magic: int) -> None:
+        super().__init__(byte, f"magic {magic}")
+        self.magic = magic
+
+
+class CompressionError(RecordsError):
+    """A compressed payload that cannot be decompressed, or not within the limit."""
