@@ -1,0 +1,60 @@
+"""The Starlette application: one list of routes for each concern. Imported in the admin thread.
+
+`probes` answers what orchestrators and scrapers ask. Steering the cluster gets a list of its own
+under `/v1`, so that these two paths never change.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from mockbroker.admin import metrics
+from mockbroker.admin.bridge import Bridge, ClusterUnavailableError
+from mockbroker.admin.view import ClusterView
+
+JSON = "application/json"
+
+
+def build_app(view: ClusterView) -> Starlette:
+    return Starlette(
+        routes=probes(view, Bridge(view.token)),
+        exception_handlers={
+            ClusterUnavailableError: _unavailable,
+            HTTPException: _http_error,
+        },
+    )
+
+
+def probes(view: ClusterView, bridge: Bridge) -> list[BaseRoute]:
+    async def healthz(request: Request) -> Response:  # noqa: ARG001 - Starlette hands it over
+        snapshot = await bridge.call(view.snapshot)
+        return json_response(
+            {"status": "ok", "brokers": snapshot.brokers, "uptime_ms": snapshot.uptime_ms}
+        )
+
+    async def scrape(request: Request) -> Response:  # noqa: ARG001
+        text = metrics.render(await bridge.call(view.snapshot))
+        return Response(text, headers={"content-type": metrics.CONTENT_TYPE})
+
+    return [Route("/healthz", healthz), Route("/metrics", scrape)]
+
+
+def json_response(content: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(content), status_code=status, media_type=JSON)
+
+
+async def _unavailable(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    return json_response({"status": "unavailable", "error": str(error)}, 503)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    body = {"error": f"{request.method} {request.url.path}: {error.detail}"}
+    response = json_response(body, error.status_code)
+    response.headers.update(error.headers or {})
+    return response

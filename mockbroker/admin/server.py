@@ -1,0 +1,168 @@
+"""The admin thread: its socket, its trio run, its end.
+
+The socket is bound by the caller, so that a taken port is reported at once and names the address;
+everything slow to import is imported in the thread.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from mockbroker.admin.view import ClusterView
+
+if TYPE_CHECKING:
+    from hypercorn.config import Config
+
+BACKLOG = 128
+
+# Hypercorn's trio worker shields its sends, so a reader that stalls keeps `serve()` alive past its
+# cancellation. The kernel ends such a connection after this long without progress.
+STALLED_READER_TIMEOUT_MS = 5_000
+
+# How long requests in flight may take once the server is told to stop.
+GRACE_S = 0.2
+# How long `stop` waits for the thread: a stalled reader's time and some more.
+STOP_TIMEOUT_S = STALLED_READER_TIMEOUT_MS / 1000 + 3
+
+AppFactory = Callable[[ClusterView], Any]
+
+
+class AdminError(Exception):
+    """The admin server could not start; the message says which address and why."""
+
+
+class AdminServer:
+    """A running admin server; made by `start_admin`."""
+
+    def __init__(self, view: ClusterView, sock: socket.socket, app_factory: AppFactory) -> None:
+        self.host, self.port = sock.getsockname()[:2]
+        self._view = view
+        self._socket = sock
+        self._app_factory = app_factory
+        self._started = threading.Event()
+        self._error: BaseException | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._stop = trio.Event()
+        self._thread = threading.Thread(target=self._run, name="mockbroker-admin", daemon=True)
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    def start(self) -> None:
+        """Start the thread; return when it answers. Raises AdminError when it cannot."""
+        self._thread.start()
+        self._started.wait()
+        if self._error is not None:
+            self._thread.join()
+            raise AdminError(f"the admin server did not start: {self._error}") from self._error
+
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
+        """Close the port and end the thread; False if it still runs after `timeout_s`. Idempotent.
+
+        The thread is a daemon: one that a stalled reader holds up does not hold up the process.
+        """
+        if self._token is not None and self._thread.is_alive():
+            with suppress(trio.RunFinishedError):  # it may end by itself meanwhile
+                self._token.run_sync_soon(self._stop.set)
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            trio.run(self._main)
+        except BaseException as error:  # handed to the thread that waits for us
+            self._error = error
+        finally:
+            self._socket.close()
+            self._started.set()
+
+    async def _main(self) -> None:
+        from hypercorn.trio import serve
+
+        app = self._app_factory(self._view)
+        self._token = trio.lowlevel.current_trio_token()
+        async with trio.open_nursery() as nursery:
+
+            async def run(task_status: trio.TaskStatus[list[str]]) -> None:
+                await serve(
+                    app,
+                    hypercorn_config(self._socket),
+                    shutdown_trigger=self._stop.wait,
+                    task_status=task_status,
+                    mode="asgi",
+                )
+
+            await nursery.start(run)
+            self._started.set()
+
+
+def hypercorn_config(sock: socket.socket) -> Config:
+    """Hypercorn's configuration for one listening socket that is ours already."""
+    from hypercorn.config import Config, Sockets
+
+    class OwnSocketConfig(Config):
+        def create_sockets(self) -> Sockets:
+            return Sockets([], [sock], [])
+
+    config = OwnSocketConfig()
+    config.backlog = BACKLOG
+    config.graceful_timeout = GRACE_S
+    config.loglevel = "WARNING"
+    config.include_server_header = False
+    return config
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Bind and listen; port 0 takes a free one. Raises AdminError that names the address."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind, proto)
+    except OSError as error:
+        raise AdminError(f"cannot listen for the admin API on {host}:{port}: {error}") from error
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Accepted sockets inherit it (Linux; elsewhere the option does not exist).
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STALLED_READER_TIMEOUT_MS)
+        sock.bind(address)
+        sock.listen(BACKLOG)
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise AdminError(f"cannot listen for the admin API on {host}:{port}: {why}") from error
+    return sock
+
+
+def default_app(view: ClusterView) -> Any:
+    from mockbroker.admin.app import build_app
+
+    return build_app(view)
+
+
+def start_admin(
+    view: ClusterView,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    app_factory: AppFactory = default_app,
+) -> AdminServer:
+    """Start the admin server of a cluster and return once it answers.
+
+    It blocks for as long as the imports take (a quarter of a second), so a trio run calls it in a
+    worker thread. Raises AdminError when the port cannot be had.
+    """
+    server = AdminServer(view, listen(host, port), app_factory)
+    server.start()
+    return server

@@ -1,0 +1,93 @@
+"""A trio run in a thread that stands in for the cluster's."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import trio
+
+from mockbroker.admin import AdminServer, Snapshot, start_admin
+
+
+@dataclass
+class ClusterRun:
+    """A view whose snapshot is set by the test; notes the threads that asked for it."""
+
+    token: trio.lowlevel.TrioToken
+    thread: threading.Thread
+    current: Snapshot = field(default_factory=lambda: Snapshot(brokers=3))
+    askers: list[threading.Thread] = field(default_factory=list)
+
+    def snapshot(self) -> Snapshot:
+        self.askers.append(threading.current_thread())
+        return self.current
+
+
+@contextmanager
+def cluster_run(clock: trio.abc.Clock | None = None) -> Iterator[ClusterRun]:
+    started: list[trio.lowlevel.TrioToken] = []
+    ready = threading.Event()
+    stop = trio.Event()
+
+    async def main() -> None:
+        started.append(trio.lowlevel.current_trio_token())
+        ready.set()
+        await stop.wait()
+
+    thread = threading.Thread(target=lambda: trio.run(main, clock=clock), daemon=True)
+    thread.start()
+    assert ready.wait(10)
+    run = ClusterRun(started[0], thread)
+    try:
+        yield run
+    finally:
+        if thread.is_alive():
+            run.token.run_sync_soon(stop.set)
+            thread.join(10)
+
+
+@pytest.fixture
+def cluster() -> Iterator[ClusterRun]:
+    with cluster_run() as run:
+        yield run
+
+
+StartAdmin = Callable[..., AdminServer]
+
+
+@pytest.fixture
+def start() -> Iterator[StartAdmin]:
+    """`start_admin`, with a stop at the end of the test."""
+    servers: list[AdminServer] = []
+
+    def starter(*args: Any, **options: Any) -> AdminServer:
+        servers.append(start_admin(*args, **options))
+        return servers[-1]
+
+    yield starter
+    for server in servers:
+        assert server.stop()
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def get(server: AdminServer, path: str, method: str = "GET") -> Answer:
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=20)
+    try:
+        connection.request(method, path)
+        response = connection.getresponse()
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        return Answer(response.status, headers, response.read())
+    finally:
+        connection.close()
