@@ -1,0 +1,27 @@
+package mockbroker.tour;
+
+import mockbroker.pipe.Pipe;
+
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * The Java clients, step by step: each op opens, drives or closes a client that a test names.
+ *
+ * <p>Producers, consumers and admins live until they are closed, so a test can interleave them.
+ */
+public final class Tour {
+    private Tour() {
+    }
+
+    public static void main(String[] args) throws Exception {
+        Map<String, Pipe.Op> ops = new TreeMap<>();
+        new Producers().register(ops);
+        new Consumers().register(ops);
+        AdminTopics.register(ops);
+        AdminGroups.register(ops);
+        AdminCluster.register(ops);
+        Tools.register(ops);
+        Pipe.serve(ops);
+    }
+}
