@@ -42,6 +42,7 @@ from mockbroker_protocol.records.errors import (
     RecordsError,
     UnsupportedMagicError,
 )
+from mockbroker_protocol.records.reader import next_fetch_offset, read_records
 from mockbroker_protocol.records.record import (
     Header,
     Record,
@@ -75,9 +76,11 @@ __all__ = [
     "decompress",
     "increment_sequence",
     "iter_records",
+    "next_fetch_offset",
     "parse_control_type",
     "parse_marker",
     "read_control",
+    "read_records",
     "recompress",
     "scan_records",
     "set_base_offset",

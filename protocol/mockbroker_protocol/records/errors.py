@@ -11,9 +11,12 @@ class RecordsError(ValueError):
     """
 
     def __init__(self, byte: int, reason: str) -> None:
-        super().__init__(f"byte {byte}: {reason}")
+        super().__init__(byte, reason)
         self.byte = byte
         self.reason = reason
+
+    def __str__(self) -> str:
+        return f"byte {self.byte}: {self.reason}"
 
 
 class CorruptBatchError(RecordsError):
@@ -34,3 +37,8 @@ class UnsupportedMagicError(RecordsError):
 
 class CompressionError(RecordsError):
     """A compressed payload that cannot be decompressed, or not within the limit."""
+
+
+def too_large(limit: int) -> CompressionError:
+    """The error for a payload that would exceed `limit` bytes when decompressed."""
+    return CompressionError(0, f"more than {limit} bytes when decompressed")

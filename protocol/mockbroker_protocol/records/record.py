@@ -66,6 +66,13 @@ def read_varint(data: bytes, pos: int) -> tuple[int, int]:
     Raises `InvalidRecordError` for more bytes or a truncated value. Bits beyond the 32nd are
     dropped, as Java's int does.
     """
+    if pos + 1 < len(data):  # by far the most take one byte or two
+        low = data[pos]
+        if low < 0x80:
+            return (low >> 1) ^ -(low & 1), pos + 1
+        high = data[pos + 1]
+        if high < 0x80:
+            return (low & 0x7F | high << 7) >> 1 ^ -(low & 1), pos + 2
     return _zig_zag(data, pos, VARINT_BYTES_MAX, 0xFFFFFFFF)
 
 
@@ -78,8 +85,9 @@ def _zig_zag(data: bytes, pos: int, bytes_max: int, mask: int) -> tuple[int, int
     value = shift = 0
     end = pos + bytes_max
     at = pos
+    size = len(data)
     while True:
-        if at >= len(data):
+        if at >= size:
             raise InvalidRecordError(at, "the payload ends inside a varint")
         byte = data[at]
         at += 1
@@ -101,23 +109,26 @@ def write_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def _blob(data: bytes, pos: int, end: int, what: str, *, nullable: bool = True) -> tuple[int, int]:
-    """A length and where its bytes start, checked against the end of the record."""
+def _length(data: bytes, pos: int, end: int, what: str) -> tuple[int, int]:
+    """A length and where its bytes start, checked against the end of the record.
+
+    Any negative length counts as null, as in Kafka, and is returned as -1.
+    """
     length, start = read_varint(data, pos)
-    if length < (-1 if nullable else 0):
-        raise InvalidRecordError(pos, f"{what} length {length}")
     if start + length > end:
         raise InvalidRecordError(pos, f"{what} of {length} bytes, but {end - start} are left")
-    return length, start
+    return (length, start) if length >= 0 else (-1, start)
 
 
 def _read_headers(data: bytes, pos: int, end: int, count: int) -> tuple[tuple[Header, ...], int]:
     headers: list[Header] = []
     for _ in range(count):
-        length, start = _blob(data, pos, end, "header key", nullable=False)
+        length, start = _length(data, pos, end, "header key")
+        if length < 0:
+            raise InvalidRecordError(pos, "null header key")
         pos = start + length
         key = data[start:pos].decode("utf-8", "surrogateescape")
-        length, start = _blob(data, pos, end, "header value")
+        length, start = _length(data, pos, end, "header value")
         if length < 0:
             headers.append((key, None))
             pos = start
@@ -152,9 +163,9 @@ def _scan_record(data: bytes, start: int) -> RecordSpan:
         offset_delta, pos = (byte >> 1) ^ -(byte & 1), pos + 1
     else:
         offset_delta, pos = read_varint(data, pos)
-    key_length, key_start = _blob(data, pos, end, "key")
+    key_length, key_start = _length(data, pos, end, "key")
     pos = key_start + key_length if key_length > 0 else key_start
-    value_length, value_start = _blob(data, pos, end, "value")
+    value_length, value_start = _length(data, pos, end, "value")
     pos = value_start + value_length if value_length > 0 else value_start
     headers: tuple[Header, ...] = ()
     if pos + 1 == end and data[pos] == 0:

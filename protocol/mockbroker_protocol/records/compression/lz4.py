@@ -1,0 +1,140 @@
+"""LZ4 frames: magic, descriptor, header checksum, blocks, end mark.
+
+Java's reader accepts independent blocks only (Kafka's Lz4BlockInputStream), so these are what is
+written; linked ones, which other producers send, are read as well.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from mockbroker_protocol.records.compression.bounded import decompress_bounded
+from mockbroker_protocol.records.errors import CompressionError
+
+if TYPE_CHECKING:
+    from mockbroker_protocol.records.batch import Buffer
+
+_MAGIC = b"\x04\x22\x4d\x18"
+# Magic, FLG 0x60 (version 1, independent blocks, no checksums), BD 0x40 (64 KiB blocks) and the
+# checksum of these two.
+_HEADER = _MAGIC + b"\x60\x40\x82"
+_BLOCK_BYTES = 64 * 1024
+_RATIO_MAX = 255
+_UNCOMPRESSED = 0x80000000
+_END_MARK = 0
+_HEADER_BYTES_MIN = 7
+_SIZE_CODE_MIN = 4
+
+_u32 = struct.Struct("<I")
+
+
+def compress(data: Buffer) -> Buffer:
+    from cramjam import lz4
+
+    view = memoryview(data)
+    out = bytearray(_HEADER)
+    for start in range(0, len(view), _BLOCK_BYTES):
+        chunk = view[start : start + _BLOCK_BYTES]
+        block = memoryview(lz4.compress_block(chunk, store_size=False))
+        if len(block) < len(chunk):
+            out += _u32.pack(len(block))
+            out += block
+        else:
+            out += _u32.pack(len(chunk) | _UNCOMPRESSED)
+            out += chunk
+    out += _u32.pack(_END_MARK)
+    return out
+
+
+def decompress(data: Buffer, limit: int, magic: int) -> Buffer:
+    from cramjam import lz4
+
+    view = memoryview(data)
+    header_end, bound = _bound(view)
+    if magic < 2:
+        view = _with_right_header_checksum(view, header_end)
+    return decompress_bounded(lz4.decompress_into, view, bound, limit, "lz4")
+
+
+def _bound(view: memoryview) -> tuple[int, int]:
+    """The end of the frame header, and the most bytes that the frame's blocks can make."""
+    if view[:4] != _MAGIC:
+        raise CompressionError(0, "lz4: no frame magic")
+    if len(view) < _HEADER_BYTES_MIN:
+        raise CompressionError(len(view), "lz4: the frame header is cut")
+    flags = view[4]
+    if flags >> 6 != 1:
+        raise CompressionError(4, f"lz4: frame version {flags >> 6}")
+    block_code = view[5] >> 4 & 7
+    if block_code < _SIZE_CODE_MIN:
+        raise CompressionError(5, f"lz4: block size code {block_code}")
+    block_bytes_max = 1 << (8 + 2 * block_code)
+    header_end = pos = 7 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
+    checksum_bytes = 4 if flags & 0x10 else 0
+    bound = 0
+    while True:
+        if len(view) - pos < 4:
+            raise CompressionError(len(view), "lz4: the frame ends without its end mark")
+        word = _u32.unpack_from(view, pos)[0]
+        if word == _END_MARK:
+            return header_end, bound
+        size = word & ~_UNCOMPRESSED
+        if size > len(view) - pos - 4:
+            raise CompressionError(
+                pos, f"lz4: a block of {size} bytes, but {len(view) - pos - 4} are left"
+            )
+        bound += size if word & _UNCOMPRESSED else min(size * _RATIO_MAX, block_bytes_max)
+        pos += 4 + size + checksum_bytes
+
+
+def _with_right_header_checksum(view: memoryview, header_end: int) -> memoryview:
+    """A frame of message format v0 or v1 with its header checksum set right.
+
+    Kafka's old producers computed it over the frame magic too, and consumers of those formats
+    expect that to this day (KAFKA-3160). Both are accepted; any other is not.
+    """
+    stored = view[header_end - 1]
+    right = _xxh32(bytes(view[4 : header_end - 1])) >> 8 & 0xFF
+    if stored == right:
+        return view
+    if stored != _xxh32(bytes(view[: header_end - 1])) >> 8 & 0xFF:
+        raise CompressionError(header_end - 1, "lz4: wrong header checksum")
+    fixed = bytearray(view)
+    fixed[header_end - 1] = right
+    return memoryview(fixed)
+
+
+def _xxh32(data: bytes) -> int:
+    """xxHash32 with seed 0, for frame headers.
+
+    A header with content size and dictionary id and the magic before it has 18 bytes, so the four
+    lanes for longer input are needed too.
+    """
+    mask = 0xFFFFFFFF
+    p1, p2, p3, p4, p5 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1
+
+    def rotate(value: int, by: int) -> int:
+        value &= mask
+        return (value << by | value >> (32 - by)) & mask
+
+    pos = 0
+    if len(data) >= 16:
+        lanes = [p1 + p2, p2, 0, -p1]
+        while len(data) - pos >= 16:
+            for i, word in enumerate(struct.unpack_from("<4I", data, pos)):
+                lanes[i] = rotate(lanes[i] + word * p2, 13) * p1 & mask
+            pos += 16
+        value = sum(rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
+    else:
+        value = p5
+    value += len(data)
+    while len(data) - pos >= 4:
+        value = rotate(value + _u32.unpack_from(data, pos)[0] * p3, 17) * p4
+        pos += 4
+    for byte in data[pos:]:
+        value = rotate(value + byte * p5, 11) * p1
+    value &= mask
+    value = (value ^ value >> 15) * p2 & mask
+    value = (value ^ value >> 13) * p3 & mask
+    return value ^ value >> 16
