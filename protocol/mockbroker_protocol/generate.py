@@ -1,0 +1,186 @@
+"""Write the struct classes of `messages/` and the schema tables of the docs from the declarations.
+
+    python -m mockbroker_protocol.generate [--check] [--docs FILE]
+
+With `--check` nothing is written; the exit code is 1 if a file differs from what would be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from mockbroker_protocol.api_key import ApiKey
+from mockbroker_protocol.declarations import (
+    class_names,
+    is_api,
+    messages_of,
+    module_names,
+    schema_module,
+    shapes_of,
+    shares_default,
+)
+from mockbroker_protocol.declare import (
+    NEVER,
+    Array,
+    Field,
+    FieldType,
+    Message,
+    Scalar,
+    Shape,
+)
+
+PYTHON_TYPES: dict[Scalar, str] = {
+    Scalar.BOOL: "bool",
+    Scalar.INT8: "int",
+    Scalar.INT16: "int",
+    Scalar.INT32: "int",
+    Scalar.INT64: "int",
+    Scalar.UINT16: "int",
+    Scalar.FLOAT64: "float",
+    Scalar.UUID: "bytes",
+    Scalar.STRING: "str",
+    Scalar.BYTES: "bytes",
+    Scalar.RECORDS: "Records",
+}
+
+TYPE_NAMES = ("ZERO_UUID", "Records", "UnknownTags")
+
+MESSAGES_DOCSTRING = '''"""Typed, version-free structs: what handlers and clients see of a message.
+
+One module per API, generated from `schemas/` by `python -m mockbroker_protocol.generate`. A struct
+has every field that exists in any version; a field that a version lacks holds Kafka's default after
+decoding and is left out when encoding. Use keyword arguments: the order of the fields is not part
+of the interface (codecs fill them by position, which is why they are not keyword-only).
+"""
+'''
+
+
+def render_module(name: str, module: ModuleType) -> str:
+    """The source of `messages/<name>.py`."""
+    names = class_names(module)
+    classes: dict[str, str] = {}
+    messages = messages_of(module)
+    frozen = {
+        id(field.type)
+        for message in messages
+        for shape in shapes_of(message.shape)
+        for field in shape.fields
+        if shares_default(field)
+    }
+    for message in messages:
+        for shape in shapes_of(message.shape):
+            source = _render_class(shape, message, names, frozen=id(shape) in frozen)
+            known = classes.setdefault(names[id(shape)], source)
+            if known != source:
+                raise ValueError(f"{name}: two different shapes are called {names[id(shape)]}")
+    body = "\n\n".join(classes.values())
+    return f"{_docstring(name, module)}\n\n{_imports(body)}\n\n{body}"
+
+
+def _docstring(name: str, module: ModuleType) -> str:
+    if is_api(module):
+        key = ApiKey[name.upper()]
+        title = module.REQUEST.name.removesuffix("Request")
+        title = f"{title} (key {key.value}), versions {module.REQUEST.versions}"
+    else:
+        title = str(module.__doc__).partition("\n")[0].rstrip(".")
+    source = f"Generated from `schemas/{name}.py`; change that, then run the generator."
+    return f'"""{title}.
+
+{source}
+"""'
+
+
+def _imports(body: str) -> str:
+    msgspec = "Struct, field" if "field(default_factory=" in body else "Struct"
+    names = [name for name in TYPE_NAMES if re.search(rf"\b{name}\b", body)]
+    lines = ["from __future__ import annotations", "", f"from msgspec import {msgspec}"]
+    if names:
+        lines += ["", f"from mockbroker_protocol.types import {', '.join(names)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _render_class(shape: Shape, message: Message, names: dict[int, str], *, frozen: bool) -> str:
+    # Messages are trees, so the collector need not look at them: gc=False halves their cost.
+    options = "gc=False, frozen=True" if frozen else "gc=False"
+    lines = [f"class {names[id(shape)]}(Struct, {options}):"]
+    lines += [
+        f"    {field.name}: {_annotation(field, names)} = {_default(field, names)}"
+        for field in shape.fields
+    ]
+    if message.flexible != NEVER:
+        lines.append("    unknown_tags: UnknownTags = None")
+    if len(lines) == 1:
+        lines.append("    pass")
+    return "\n".join(lines) + "\n"
+
+
+def _annotation(field: Field, names: dict[int, str]) -> str:
+    text = _type_annotation(field.type, names)
+    nullable = field.nullable != NEVER or field.default is None
+    return f"{text} | None" if nullable and text != "Records" else text
+
+
+def _type_annotation(type_: FieldType, names: dict[int, str]) -> str:
+    if isinstance(type_, Array):
+        return f"list[{_type_annotation(type_.element, names)}]"
+    if isinstance(type_, Shape):
+        return names[id(type_)]
+    return PYTHON_TYPES[type_]
+
+
+def _default(field: Field, names: dict[int, str]) -> str:
+    if field.default is None:
+        return "None"
+    if isinstance(field.type, Array):
+        return "[]"
+    if isinstance(field.type, Shape):
+        name = names[id(field.type)]
+        return f"{name}()" if shares_default(field) else f"field(default_factory={name})"
+    if field.type is Scalar.UUID:
+        return "ZERO_UUID"
+    return f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
+
+
+def render_all() -> dict[Path, str]:
+    """Every file of `messages/` with the text it should hold."""
+    folder = Path(__file__).parent / "messages"
+    files = {folder / "__init__.py": MESSAGES_DOCSTRING}
+    for name in module_names():
+        files[folder / f"{name}.py"] = render_module(name, schema_module(name))
+    return files
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write or check the files; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m mockbroker_protocol.generate")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+    options = parser.parse_args(arguments)
+    files = render_all()
+    stale = [
+        path for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text
+    ]
+    stale += _strays(files)
+    for path in stale:
+        sys.stdout.write(f"{'differs' if options.check else 'writing'}: {path.name}\n")
+        if options.check:
+            continue
+        if path in files:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(files[path], "utf-8")
+        else:
+            path.unlink()
+    return 1 if options.check and stale else 0
+
+
+def _strays(files: dict[Path, str]) -> list[Path]:
+    folder = Path(__file__).parent / "messages"
+    return [path for path in folder.glob("*.py") if path not in files]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

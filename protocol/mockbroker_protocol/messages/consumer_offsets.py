@@ -1,0 +1,186 @@
+"""Keys and values of the records in `__consumer_offsets`.
+
+Generated from `schemas/consumer_offsets.py`; change that, then run the generator.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from mockbroker_protocol.types import ZERO_UUID, UnknownTags
+
+
+class LegacyOffsetCommitKey(Struct, gc=False):
+    group: str = ""
+    topic: str = ""
+    partition: int = 0
+
+
+class LegacyOffsetCommitValue(Struct, gc=False):
+    offset: int = 0
+    metadata: str = ""
+    commit_timestamp: int = 0
+
+
+class OffsetCommitKey(Struct, gc=False):
+    group: str = ""
+    topic: str = ""
+    partition: int = 0
+
+
+class OffsetCommitValue(Struct, gc=False):
+    offset: int = 0
+    leader_epoch: int = -1
+    metadata: str = ""
+    commit_timestamp: int = 0
+    expire_timestamp: int = -1
+    topic_id: bytes = ZERO_UUID
+    unknown_tags: UnknownTags = None
+
+
+class GroupMetadataKey(Struct, gc=False):
+    group: str = ""
+
+
+class MemberMetadata(Struct, gc=False):
+    member_id: str = ""
+    group_instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout: int = -1
+    session_timeout: int = 0
+    subscription: bytes = b''
+    assignment: bytes = b''
+    unknown_tags: UnknownTags = None
+
+
+class GroupMetadataValue(Struct, gc=False):
+    protocol_type: str = ""
+    generation: int = 0
+    protocol: str | None = ""
+    leader: str | None = ""
+    current_state_timestamp: int = -1
+    members: list[MemberMetadata] = []
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupMetadataKey(Struct, gc=False):
+    group_id: str = ""
+
+
+class ConsumerGroupMetadataValue(Struct, gc=False):
+    epoch: int = 0
+    metadata_hash: int = 0
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupPartitionMetadataKey(Struct, gc=False):
+    group_id: str = ""
+
+
+class PartitionMetadata(Struct, gc=False):
+    partition: int = 0
+    racks: list[str] = []
+    unknown_tags: UnknownTags = None
+
+
+class TopicMetadata(Struct, gc=False):
+    topic_id: bytes = ZERO_UUID
+    topic_name: str = ""
+    num_partitions: int = 0
+    partition_metadata: list[PartitionMetadata] = []
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupPartitionMetadataValue(Struct, gc=False):
+    topics: list[TopicMetadata] = []
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupMemberMetadataKey(Struct, gc=False):
+    group_id: str = ""
+    member_id: str = ""
+
+
+class ClassicProtocol(Struct, gc=False):
+    name: str = ""
+    metadata: bytes = b''
+    unknown_tags: UnknownTags = None
+
+
+class ClassicMemberMetadata(Struct, gc=False):
+    session_timeout_ms: int = 0
+    supported_protocols: list[ClassicProtocol] = []
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupMemberMetadataValue(Struct, gc=False):
+    instance_id: str | None = ""
+    rack_id: str | None = ""
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: list[str] = []
+    subscribed_topic_regex: str | None = ""
+    rebalance_timeout_ms: int = -1
+    server_assignor: str | None = ""
+    classic_member_metadata: ClassicMemberMetadata | None = field(default_factory=ClassicMemberMetadata)
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupTargetAssignmentMetadataKey(Struct, gc=False):
+    group_id: str = ""
+
+
+class ConsumerGroupTargetAssignmentMetadataValue(Struct, gc=False):
+    assignment_epoch: int = 0
+    assignment_timestamp: int = 0
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupTargetAssignmentMemberKey(Struct, gc=False):
+    group_id: str = ""
+    member_id: str = ""
+
+
+class TopicPartition(Struct, gc=False):
+    topic_id: bytes = ZERO_UUID
+    partitions: list[int] = []
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupTargetAssignmentMemberValue(Struct, gc=False):
+    topic_partitions: list[TopicPartition] = []
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupCurrentMemberAssignmentKey(Struct, gc=False):
+    group_id: str = ""
+    member_id: str = ""
+
+
+class TopicPartitions(Struct, gc=False):
+    topic_id: bytes = ZERO_UUID
+    partitions: list[int] = []
+    assignment_epochs: list[int] | None = []
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupCurrentMemberAssignmentValue(Struct, gc=False):
+    member_epoch: int = 0
+    previous_member_epoch: int = 0
+    state: int = 0
+    assigned_partitions: list[TopicPartitions] = []
+    partitions_pending_revocation: list[TopicPartitions] = []
+    unknown_tags: UnknownTags = None
+
+
+class ConsumerGroupRegularExpressionKey(Struct, gc=False):
+    group_id: str = ""
+    regular_expression: str = ""
+
+
+class ConsumerGroupRegularExpressionValue(Struct, gc=False):
+    topics: list[str] = []
+    version: int = 0
+    timestamp: int = 0
+    unknown_tags: UnknownTags = None

@@ -1,0 +1,47 @@
+"""AddRaftVoter (key 80)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import (
+    BOOL,
+    INT16,
+    INT32,
+    STRING,
+    UINT16,
+    UUID,
+    Array,
+    Field,
+    Message,
+    Shape,
+)
+
+REQUEST = Message(
+    "AddRaftVoterRequest",
+    Field("cluster_id", STRING, nullable=True),
+    Field("timeout_ms", INT32),
+    Field("voter_id", INT32),
+    Field("voter_directory_id", UUID),
+    Field(
+        "listeners",
+        Array(
+            Shape(
+                "Listener",
+                Field("name", STRING),
+                Field("host", STRING),
+                Field("port", UINT16),
+            )
+        ),
+    ),
+    Field("ack_when_committed", BOOL, "1+", default=True),
+    versions="0-1",
+    flexible="0+",
+)
+
+RESPONSE = Message(
+    "AddRaftVoterResponse",
+    Field("throttle_time_ms", INT32),
+    Field("error_code", INT16),
+    Field("error_message", STRING, nullable=True),
+    versions="0-1",
+    flexible="0+",
+)

@@ -1,0 +1,62 @@
+"""AlterUserScramCredentials (key 51)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import (
+    BYTES,
+    INT8,
+    INT16,
+    INT32,
+    STRING,
+    Array,
+    Field,
+    Message,
+    Shape,
+)
+
+REQUEST = Message(
+    "AlterUserScramCredentialsRequest",
+    Field(
+        "deletions",
+        Array(
+            Shape(
+                "ScramCredentialDeletion",
+                Field("name", STRING),
+                Field("mechanism", INT8),
+            )
+        ),
+    ),
+    Field(
+        "upsertions",
+        Array(
+            Shape(
+                "ScramCredentialUpsertion",
+                Field("name", STRING),
+                Field("mechanism", INT8),
+                Field("iterations", INT32),
+                Field("salt", BYTES),
+                Field("salted_password", BYTES),
+            )
+        ),
+    ),
+    versions="0",
+    flexible="0+",
+)
+
+RESPONSE = Message(
+    "AlterUserScramCredentialsResponse",
+    Field("throttle_time_ms", INT32),
+    Field(
+        "results",
+        Array(
+            Shape(
+                "AlterUserScramCredentialsResult",
+                Field("user", STRING),
+                Field("error_code", INT16),
+                Field("error_message", STRING, nullable=True),
+            )
+        ),
+    ),
+    versions="0",
+    flexible="0+",
+)

@@ -1,0 +1,284 @@
+"""Keys and values of the records in `__consumer_offsets`."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import (
+    BYTES,
+    INT8,
+    INT32,
+    INT64,
+    STRING,
+    UUID,
+    Array,
+    Field,
+    Message,
+    Shape,
+)
+
+LEGACY_OFFSET_COMMIT_KEY = Message(
+    "LegacyOffsetCommitKey",
+    Field("group", STRING),
+    Field("topic", STRING),
+    Field("partition", INT32),
+    versions="0",
+    flexible="none",
+)
+
+LEGACY_OFFSET_COMMIT_VALUE = Message(
+    "LegacyOffsetCommitValue",
+    Field("offset", INT64),
+    Field("metadata", STRING),
+    Field("commit_timestamp", INT64),
+    versions="0",
+    flexible="none",
+)
+
+OFFSET_COMMIT_KEY = Message(
+    "OffsetCommitKey",
+    Field("group", STRING),
+    Field("topic", STRING),
+    Field("partition", INT32),
+    versions="0",
+    flexible="none",
+)
+
+OFFSET_COMMIT_VALUE = Message(
+    "OffsetCommitValue",
+    Field("offset", INT64),
+    Field("leader_epoch", INT32, "3+", default=-1),
+    Field("metadata", STRING),
+    Field("commit_timestamp", INT64),
+    Field("expire_timestamp", INT64, "1", default=-1),
+    Field("topic_id", UUID, "4+", tag=0),
+    versions="0-4",
+    flexible="4+",
+)
+
+GROUP_METADATA_KEY = Message(
+    "GroupMetadataKey",
+    Field("group", STRING),
+    versions="0",
+    flexible="none",
+)
+
+GROUP_METADATA_VALUE = Message(
+    "GroupMetadataValue",
+    Field("protocol_type", STRING),
+    Field("generation", INT32),
+    Field("protocol", STRING, nullable=True),
+    Field("leader", STRING, nullable=True),
+    Field("current_state_timestamp", INT64, "2+", default=-1),
+    Field(
+        "members",
+        Array(
+            Shape(
+                "MemberMetadata",
+                Field("member_id", STRING),
+                Field("group_instance_id", STRING, "3+", nullable=True, default=None),
+                Field("client_id", STRING),
+                Field("client_host", STRING),
+                Field("rebalance_timeout", INT32, "1+", default=-1),
+                Field("session_timeout", INT32),
+                Field("subscription", BYTES),
+                Field("assignment", BYTES),
+            )
+        ),
+    ),
+    versions="0-4",
+    flexible="4+",
+)
+
+CONSUMER_GROUP_METADATA_KEY = Message(
+    "ConsumerGroupMetadataKey",
+    Field("group_id", STRING),
+    versions="0",
+    flexible="none",
+)
+
+CONSUMER_GROUP_METADATA_VALUE = Message(
+    "ConsumerGroupMetadataValue",
+    Field("epoch", INT32),
+    Field("metadata_hash", INT64, tag=0),
+    versions="0",
+    flexible="0+",
+)
+
+CONSUMER_GROUP_PARTITION_METADATA_KEY = Message(
+    "ConsumerGroupPartitionMetadataKey",
+    Field("group_id", STRING),
+    versions="0",
+    flexible="none",
+)
+
+CONSUMER_GROUP_PARTITION_METADATA_VALUE = Message(
+    "ConsumerGroupPartitionMetadataValue",
+    Field(
+        "topics",
+        Array(
+            Shape(
+                "TopicMetadata",
+                Field("topic_id", UUID),
+                Field("topic_name", STRING),
+                Field("num_partitions", INT32),
+                Field(
+                    "partition_metadata",
+                    Array(
+                        Shape(
+                            "PartitionMetadata",
+                            Field("partition", INT32),
+                            Field("racks", Array(STRING)),
+                        )
+                    ),
+                ),
+            )
+        ),
+    ),
+    versions="0",
+    flexible="0+",
+)
+
+CONSUMER_GROUP_MEMBER_METADATA_KEY = Message(
+    "ConsumerGroupMemberMetadataKey",
+    Field("group_id", STRING),
+    Field("member_id", STRING),
+    versions="0",
+    flexible="none",
+)
+
+CONSUMER_GROUP_MEMBER_METADATA_VALUE = Message(
+    "ConsumerGroupMemberMetadataValue",
+    Field("instance_id", STRING, nullable=True),
+    Field("rack_id", STRING, nullable=True),
+    Field("client_id", STRING),
+    Field("client_host", STRING),
+    Field("subscribed_topic_names", Array(STRING)),
+    Field("subscribed_topic_regex", STRING, nullable=True),
+    Field("rebalance_timeout_ms", INT32, default=-1),
+    Field("server_assignor", STRING, nullable=True),
+    Field(
+        "classic_member_metadata",
+        Shape(
+            "ClassicMemberMetadata",
+            Field("session_timeout_ms", INT32),
+            Field(
+                "supported_protocols",
+                Array(
+                    Shape(
+                        "ClassicProtocol",
+                        Field("name", STRING),
+                        Field("metadata", BYTES),
+                    )
+                ),
+            ),
+        ),
+        nullable=True,
+        tag=0,
+    ),
+    versions="0",
+    flexible="0+",
+)
+
+CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Message(
+    "ConsumerGroupTargetAssignmentMetadataKey",
+    Field("group_id", STRING),
+    versions="0",
+    flexible="none",
+)
+
+CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = Message(
+    "ConsumerGroupTargetAssignmentMetadataValue",
+    Field("assignment_epoch", INT32),
+    Field("assignment_timestamp", INT64, tag=0),
+    versions="0",
+    flexible="0+",
+)
+
+CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Message(
+    "ConsumerGroupTargetAssignmentMemberKey",
+    Field("group_id", STRING),
+    Field("member_id", STRING),
+    versions="0",
+    flexible="none",
+)
+
+CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = Message(
+    "ConsumerGroupTargetAssignmentMemberValue",
+    Field(
+        "topic_partitions",
+        Array(
+            Shape(
+                "TopicPartition",
+                Field("topic_id", UUID),
+                Field("partitions", Array(INT32)),
+            )
+        ),
+    ),
+    versions="0",
+    flexible="0+",
+)
+
+CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Message(
+    "ConsumerGroupCurrentMemberAssignmentKey",
+    Field("group_id", STRING),
+    Field("member_id", STRING),
+    versions="0",
+    flexible="none",
+)
+
+TOPIC_PARTITIONS = Shape(
+    "TopicPartitions",
+    Field("topic_id", UUID),
+    Field("partitions", Array(INT32)),
+    Field("assignment_epochs", Array(INT32), nullable=True, tag=0),
+)
+
+CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = Message(
+    "ConsumerGroupCurrentMemberAssignmentValue",
+    Field("member_epoch", INT32),
+    Field("previous_member_epoch", INT32),
+    Field("state", INT8),
+    Field("assigned_partitions", Array(TOPIC_PARTITIONS)),
+    Field("partitions_pending_revocation", Array(TOPIC_PARTITIONS)),
+    versions="0",
+    flexible="0+",
+)
+
+CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = Message(
+    "ConsumerGroupRegularExpressionKey",
+    Field("group_id", STRING),
+    Field("regular_expression", STRING),
+    versions="0",
+    flexible="none",
+)
+
+CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = Message(
+    "ConsumerGroupRegularExpressionValue",
+    Field("topics", Array(STRING)),
+    Field("version", INT64),
+    Field("timestamp", INT64),
+    versions="0",
+    flexible="0+",
+)
+
+MESSAGES = (
+    LEGACY_OFFSET_COMMIT_KEY,
+    LEGACY_OFFSET_COMMIT_VALUE,
+    OFFSET_COMMIT_KEY,
+    OFFSET_COMMIT_VALUE,
+    GROUP_METADATA_KEY,
+    GROUP_METADATA_VALUE,
+    CONSUMER_GROUP_METADATA_KEY,
+    CONSUMER_GROUP_METADATA_VALUE,
+    CONSUMER_GROUP_PARTITION_METADATA_KEY,
+    CONSUMER_GROUP_PARTITION_METADATA_VALUE,
+    CONSUMER_GROUP_MEMBER_METADATA_KEY,
+    CONSUMER_GROUP_MEMBER_METADATA_VALUE,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY,
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE,
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY,
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE,
+    CONSUMER_GROUP_REGULAR_EXPRESSION_KEY,
+    CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE,
+)

@@ -1,0 +1,45 @@
+"""The blobs inside JoinGroup and SyncGroup of protocol type "consumer".
+
+On the wire an int16 version stands before each (`consumer_protocol` reads and writes it).
+"""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import BYTES, INT32, STRING, Array, Field, Message, Shape
+
+TOPIC_PARTITION = Shape(
+    "TopicPartition",
+    Field("topic", STRING),
+    Field("partitions", Array(INT32)),
+)
+
+CONSUMER_PROTOCOL_SUBSCRIPTION = Message(
+    "ConsumerProtocolSubscription",
+    Field("topics", Array(STRING)),
+    Field("user_data", BYTES, nullable=True, default=None),
+    Field(
+        "owned_partitions",
+        Array(TOPIC_PARTITION),
+        "1+",
+    ),
+    Field("generation_id", INT32, "2+", default=-1),
+    Field("rack_id", STRING, "3+", nullable=True, default=None),
+    versions="0-3",
+    flexible="none",
+)
+
+CONSUMER_PROTOCOL_ASSIGNMENT = Message(
+    "ConsumerProtocolAssignment",
+    Field(
+        "assigned_partitions",
+        Array(TOPIC_PARTITION),
+    ),
+    Field("user_data", BYTES, nullable=True, default=None),
+    versions="0-3",
+    flexible="none",
+)
+
+MESSAGES = (
+    CONSUMER_PROTOCOL_SUBSCRIPTION,
+    CONSUMER_PROTOCOL_ASSIGNMENT,
+)

@@ -1,0 +1,50 @@
+"""DescribeAcls (key 29)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import INT8, INT16, INT32, STRING, Array, Field, Message, Shape
+
+REQUEST = Message(
+    "DescribeAclsRequest",
+    Field("resource_type_filter", INT8),
+    Field("resource_name_filter", STRING, nullable=True),
+    Field("pattern_type_filter", INT8, default=3),
+    Field("principal_filter", STRING, nullable=True),
+    Field("host_filter", STRING, nullable=True),
+    Field("operation", INT8),
+    Field("permission_type", INT8),
+    versions="1-3",
+    flexible="2+",
+)
+
+RESPONSE = Message(
+    "DescribeAclsResponse",
+    Field("throttle_time_ms", INT32),
+    Field("error_code", INT16),
+    Field("error_message", STRING, nullable=True),
+    Field(
+        "resources",
+        Array(
+            Shape(
+                "DescribeAclsResource",
+                Field("resource_type", INT8),
+                Field("resource_name", STRING),
+                Field("pattern_type", INT8, default=3),
+                Field(
+                    "acls",
+                    Array(
+                        Shape(
+                            "AclDescription",
+                            Field("principal", STRING),
+                            Field("host", STRING),
+                            Field("operation", INT8),
+                            Field("permission_type", INT8),
+                        )
+                    ),
+                ),
+            )
+        ),
+    ),
+    versions="1-3",
+    flexible="2+",
+)

@@ -1,0 +1,50 @@
+"""DescribeCluster (key 60)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import (
+    BOOL,
+    INT8,
+    INT16,
+    INT32,
+    STRING,
+    Array,
+    Field,
+    Message,
+    Shape,
+)
+
+REQUEST = Message(
+    "DescribeClusterRequest",
+    Field("include_cluster_authorized_operations", BOOL),
+    Field("endpoint_type", INT8, "1+", default=1),
+    Field("include_fenced_brokers", BOOL, "2+"),
+    versions="0-2",
+    flexible="0+",
+)
+
+RESPONSE = Message(
+    "DescribeClusterResponse",
+    Field("throttle_time_ms", INT32),
+    Field("error_code", INT16),
+    Field("error_message", STRING, nullable=True, default=None),
+    Field("endpoint_type", INT8, "1+", default=1),
+    Field("cluster_id", STRING),
+    Field("controller_id", INT32, default=-1),
+    Field(
+        "brokers",
+        Array(
+            Shape(
+                "DescribeClusterBroker",
+                Field("broker_id", INT32),
+                Field("host", STRING),
+                Field("port", INT32),
+                Field("rack", STRING, nullable=True, default=None),
+                Field("is_fenced", BOOL, "2+"),
+            )
+        ),
+    ),
+    Field("cluster_authorized_operations", INT32, default=-2147483648),
+    versions="0-2",
+    flexible="0+",
+)

@@ -1,0 +1,79 @@
+"""DescribeConfigs (key 32)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import (
+    BOOL,
+    INT8,
+    INT16,
+    INT32,
+    STRING,
+    Array,
+    Field,
+    Message,
+    Shape,
+)
+
+REQUEST = Message(
+    "DescribeConfigsRequest",
+    Field(
+        "resources",
+        Array(
+            Shape(
+                "DescribeConfigsResource",
+                Field("resource_type", INT8),
+                Field("resource_name", STRING),
+                Field("configuration_keys", Array(STRING), nullable=True),
+            )
+        ),
+    ),
+    Field("include_synonyms", BOOL),
+    Field("include_documentation", BOOL, "3+"),
+    versions="1-4",
+    flexible="4+",
+)
+
+RESPONSE = Message(
+    "DescribeConfigsResponse",
+    Field("throttle_time_ms", INT32),
+    Field(
+        "results",
+        Array(
+            Shape(
+                "DescribeConfigsResult",
+                Field("error_code", INT16),
+                Field("error_message", STRING, nullable=True),
+                Field("resource_type", INT8),
+                Field("resource_name", STRING),
+                Field(
+                    "configs",
+                    Array(
+                        Shape(
+                            "DescribeConfigsResourceResult",
+                            Field("name", STRING),
+                            Field("value", STRING, nullable=True),
+                            Field("read_only", BOOL),
+                            Field("config_source", INT8, default=-1),
+                            Field("is_sensitive", BOOL),
+                            Field(
+                                "synonyms",
+                                Array(
+                                    Shape(
+                                        "DescribeConfigsSynonym",
+                                        Field("name", STRING),
+                                        Field("value", STRING, nullable=True),
+                                        Field("source", INT8),
+                                    )
+                                ),
+                            ),
+                            Field("config_type", INT8, "3+"),
+                            Field("documentation", STRING, "3+", nullable=True),
+                        )
+                    ),
+                ),
+            )
+        ),
+    ),
+    versions="1-4",
+    flexible="4+",
+)

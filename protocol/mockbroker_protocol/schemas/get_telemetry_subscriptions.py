@@ -1,0 +1,37 @@
+"""GetTelemetrySubscriptions (key 71)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import (
+    BOOL,
+    INT8,
+    INT16,
+    INT32,
+    STRING,
+    UUID,
+    Array,
+    Field,
+    Message,
+)
+
+REQUEST = Message(
+    "GetTelemetrySubscriptionsRequest",
+    Field("client_instance_id", UUID),
+    versions="0",
+    flexible="0+",
+)
+
+RESPONSE = Message(
+    "GetTelemetrySubscriptionsResponse",
+    Field("throttle_time_ms", INT32),
+    Field("error_code", INT16),
+    Field("client_instance_id", UUID),
+    Field("subscription_id", INT32),
+    Field("accepted_compression_types", Array(INT8)),
+    Field("push_interval_ms", INT32),
+    Field("telemetry_max_bytes", INT32),
+    Field("delta_temporality", BOOL),
+    Field("requested_metrics", Array(STRING)),
+    versions="0",
+    flexible="0+",
+)

@@ -1,0 +1,30 @@
+"""ListConfigResources (key 74)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import INT8, INT16, INT32, STRING, Array, Field, Message, Shape
+
+REQUEST = Message(
+    "ListConfigResourcesRequest",
+    Field("resource_types", Array(INT8), "1+"),
+    versions="0-1",
+    flexible="0+",
+)
+
+RESPONSE = Message(
+    "ListConfigResourcesResponse",
+    Field("throttle_time_ms", INT32),
+    Field("error_code", INT16),
+    Field(
+        "config_resources",
+        Array(
+            Shape(
+                "ConfigResource",
+                Field("resource_name", STRING),
+                Field("resource_type", INT8, "1+", default=16),
+            )
+        ),
+    ),
+    versions="0-1",
+    flexible="0+",
+)

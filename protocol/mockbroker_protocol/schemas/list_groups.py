@@ -1,0 +1,33 @@
+"""ListGroups (key 16)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import INT16, INT32, STRING, Array, Field, Message, Shape
+
+REQUEST = Message(
+    "ListGroupsRequest",
+    Field("states_filter", Array(STRING), "4+"),
+    Field("types_filter", Array(STRING), "5+"),
+    versions="0-5",
+    flexible="3+",
+)
+
+RESPONSE = Message(
+    "ListGroupsResponse",
+    Field("throttle_time_ms", INT32, "1+"),
+    Field("error_code", INT16),
+    Field(
+        "groups",
+        Array(
+            Shape(
+                "ListedGroup",
+                Field("group_id", STRING),
+                Field("protocol_type", STRING),
+                Field("group_state", STRING, "4+"),
+                Field("group_type", STRING, "5+"),
+            )
+        ),
+    ),
+    versions="0-5",
+    flexible="3+",
+)

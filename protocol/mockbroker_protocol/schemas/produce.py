@@ -1,0 +1,116 @@
+"""Produce (key 0)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import (
+    INT16,
+    INT32,
+    INT64,
+    RECORDS,
+    STRING,
+    UUID,
+    Array,
+    Field,
+    Message,
+    Shape,
+)
+
+REQUEST = Message(
+    "ProduceRequest",
+    Field("transactional_id", STRING, nullable=True, default=None),
+    Field("acks", INT16),
+    Field("timeout_ms", INT32),
+    Field(
+        "topic_data",
+        Array(
+            Shape(
+                "TopicProduceData",
+                Field("name", STRING, "3-12"),
+                Field("topic_id", UUID, "13+"),
+                Field(
+                    "partition_data",
+                    Array(
+                        Shape(
+                            "PartitionProduceData",
+                            Field("index", INT32),
+                            Field("records", RECORDS, nullable=True),
+                        )
+                    ),
+                ),
+            )
+        ),
+    ),
+    versions="3-13",
+    flexible="9+",
+)
+
+RESPONSE = Message(
+    "ProduceResponse",
+    Field(
+        "responses",
+        Array(
+            Shape(
+                "TopicProduceResponse",
+                Field("name", STRING, "3-12"),
+                Field("topic_id", UUID, "13+"),
+                Field(
+                    "partition_responses",
+                    Array(
+                        Shape(
+                            "PartitionProduceResponse",
+                            Field("index", INT32),
+                            Field("error_code", INT16),
+                            Field("base_offset", INT64),
+                            Field("log_append_time_ms", INT64, default=-1),
+                            Field("log_start_offset", INT64, "5+", default=-1),
+                            Field(
+                                "record_errors",
+                                Array(
+                                    Shape(
+                                        "BatchIndexAndErrorMessage",
+                                        Field("batch_index", INT32),
+                                        Field(
+                                            "batch_index_error_message",
+                                            STRING,
+                                            nullable=True,
+                                            default=None,
+                                        ),
+                                    )
+                                ),
+                                "8+",
+                            ),
+                            Field("error_message", STRING, "8+", nullable=True, default=None),
+                            Field(
+                                "current_leader",
+                                Shape(
+                                    "LeaderIdAndEpoch",
+                                    Field("leader_id", INT32, default=-1),
+                                    Field("leader_epoch", INT32, default=-1),
+                                ),
+                                "10+",
+                                tag=0,
+                            ),
+                        )
+                    ),
+                ),
+            )
+        ),
+    ),
+    Field("throttle_time_ms", INT32),
+    Field(
+        "node_endpoints",
+        Array(
+            Shape(
+                "NodeEndpoint",
+                Field("node_id", INT32),
+                Field("host", STRING),
+                Field("port", INT32),
+                Field("rack", STRING, nullable=True, default=None),
+            )
+        ),
+        "10+",
+        tag=0,
+    ),
+    versions="3-13",
+    flexible="9+",
+)

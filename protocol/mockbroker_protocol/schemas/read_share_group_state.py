@@ -1,0 +1,82 @@
+"""ReadShareGroupState (key 84)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import (
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    UUID,
+    Array,
+    Field,
+    Message,
+    Shape,
+)
+
+REQUEST = Message(
+    "ReadShareGroupStateRequest",
+    Field("group_id", STRING),
+    Field(
+        "topics",
+        Array(
+            Shape(
+                "ReadStateData",
+                Field("topic_id", UUID),
+                Field(
+                    "partitions",
+                    Array(
+                        Shape(
+                            "PartitionData",
+                            Field("partition", INT32),
+                            Field("leader_epoch", INT32),
+                        )
+                    ),
+                ),
+            )
+        ),
+    ),
+    versions="0",
+    flexible="0+",
+)
+
+RESPONSE = Message(
+    "ReadShareGroupStateResponse",
+    Field(
+        "results",
+        Array(
+            Shape(
+                "ReadStateResult",
+                Field("topic_id", UUID),
+                Field(
+                    "partitions",
+                    Array(
+                        Shape(
+                            "PartitionResult",
+                            Field("partition", INT32),
+                            Field("error_code", INT16),
+                            Field("error_message", STRING, nullable=True, default=None),
+                            Field("state_epoch", INT32),
+                            Field("start_offset", INT64),
+                            Field(
+                                "state_batches",
+                                Array(
+                                    Shape(
+                                        "StateBatch",
+                                        Field("first_offset", INT64),
+                                        Field("last_offset", INT64),
+                                        Field("delivery_state", INT8),
+                                        Field("delivery_count", INT16),
+                                    )
+                                ),
+                            ),
+                        )
+                    ),
+                ),
+            )
+        ),
+    ),
+    versions="0",
+    flexible="0+",
+)

@@ -1,0 +1,20 @@
+"""SaslHandshake (key 17)."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import INT16, STRING, Array, Field, Message
+
+REQUEST = Message(
+    "SaslHandshakeRequest",
+    Field("mechanism", STRING),
+    versions="0-1",
+    flexible="none",
+)
+
+RESPONSE = Message(
+    "SaslHandshakeResponse",
+    Field("error_code", INT16),
+    Field("mechanisms", Array(STRING)),
+    versions="0-1",
+    flexible="none",
+)

@@ -1,0 +1,54 @@
+"""Keys and values of the records in `__transaction_state`."""
+
+from __future__ import annotations
+
+from mockbroker_protocol.declare import (
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    Array,
+    Field,
+    Message,
+    Shape,
+)
+
+TRANSACTION_LOG_KEY = Message(
+    "TransactionLogKey",
+    Field("transactional_id", STRING),
+    versions="0",
+    flexible="none",
+)
+
+TRANSACTION_LOG_VALUE = Message(
+    "TransactionLogValue",
+    Field("producer_id", INT64),
+    Field("previous_producer_id", INT64, "1+", tag=0, default=-1),
+    Field("next_producer_id", INT64, "1+", tag=1, default=-1),
+    Field("producer_epoch", INT16),
+    Field("next_producer_epoch", INT16, "1+", tag=3, default=-1),
+    Field("transaction_timeout_ms", INT32),
+    Field("transaction_status", INT8),
+    Field(
+        "transaction_partitions",
+        Array(
+            Shape(
+                "PartitionsSchema",
+                Field("topic", STRING),
+                Field("partition_ids", Array(INT32)),
+            )
+        ),
+        nullable=True,
+    ),
+    Field("transaction_last_update_timestamp_ms", INT64),
+    Field("transaction_start_timestamp_ms", INT64),
+    Field("client_transaction_version", INT16, "1+", tag=2),
+    versions="0-1",
+    flexible="1+",
+)
+
+MESSAGES = (
+    TRANSACTION_LOG_KEY,
+    TRANSACTION_LOG_VALUE,
+)
