@@ -89,10 +89,7 @@ def _docstring(name: str, module: ModuleType) -> str:
     else:
         title = str(module.__doc__).partition("\n")[0].rstrip(".")
     source = f"Generated from `schemas/{name}.py`; change that, then run the generator."
-    return f'"""{title}.
-
-{source}
-"""'
+    return f'"""{title}.\n\n{source}\n"""'
 
 
 def _imports(body: str) -> str:
@@ -143,7 +140,9 @@ def _default(field: Field, names: dict[int, str]) -> str:
         return f"{name}()" if shares_default(field) else f"field(default_factory={name})"
     if field.type is Scalar.UUID:
         return "ZERO_UUID"
-    return f'"{field.default}"' if isinstance(field.default, str) else repr(field.default)
+    if isinstance(field.default, str | bytes):
+        return repr(field.default).replace("'", '"')
+    return repr(field.default)
 
 
 def render_all() -> dict[Path, str]:

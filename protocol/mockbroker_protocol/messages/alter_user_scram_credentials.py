@@ -20,8 +20,8 @@ class ScramCredentialUpsertion(Struct, gc=False):
     name: str = ""
     mechanism: int = 0
     iterations: int = 0
-    salt: bytes = b''
-    salted_password: bytes = b''
+    salt: bytes = b""
+    salted_password: bytes = b""
     unknown_tags: UnknownTags = None
 
 

@@ -49,8 +49,8 @@ class MemberMetadata(Struct, gc=False):
     client_host: str = ""
     rebalance_timeout: int = -1
     session_timeout: int = 0
-    subscription: bytes = b''
-    assignment: bytes = b''
+    subscription: bytes = b""
+    assignment: bytes = b""
     unknown_tags: UnknownTags = None
 
 
@@ -104,7 +104,7 @@ class ConsumerGroupMemberMetadataKey(Struct, gc=False):
 
 class ClassicProtocol(Struct, gc=False):
     name: str = ""
-    metadata: bytes = b''
+    metadata: bytes = b""
     unknown_tags: UnknownTags = None
 
 

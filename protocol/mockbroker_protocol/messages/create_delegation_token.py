@@ -34,6 +34,6 @@ class CreateDelegationTokenResponse(Struct, gc=False):
     expiry_timestamp_ms: int = 0
     max_timestamp_ms: int = 0
     token_id: str = ""
-    hmac: bytes = b''
+    hmac: bytes = b""
     throttle_time_ms: int = 0
     unknown_tags: UnknownTags = None

@@ -36,7 +36,7 @@ class DescribedDelegationToken(Struct, gc=False):
     expiry_timestamp: int = 0
     max_timestamp: int = 0
     token_id: str = ""
-    hmac: bytes = b''
+    hmac: bytes = b""
     renewers: list[DescribedDelegationTokenRenewer] = []
     unknown_tags: UnknownTags = None
 

@@ -21,8 +21,8 @@ class DescribedGroupMember(Struct, gc=False):
     group_instance_id: str | None = None
     client_id: str = ""
     client_host: str = ""
-    member_metadata: bytes = b''
-    member_assignment: bytes = b''
+    member_metadata: bytes = b""
+    member_assignment: bytes = b""
     unknown_tags: UnknownTags = None
 
 

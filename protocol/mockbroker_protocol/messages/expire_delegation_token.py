@@ -11,7 +11,7 @@ from mockbroker_protocol.types import UnknownTags
 
 
 class ExpireDelegationTokenRequest(Struct, gc=False):
-    hmac: bytes = b''
+    hmac: bytes = b""
     expiry_time_period_ms: int = 0
     unknown_tags: UnknownTags = None
 

@@ -12,7 +12,7 @@ from mockbroker_protocol.types import UnknownTags
 
 class JoinGroupRequestProtocol(Struct, gc=False):
     name: str = ""
-    metadata: bytes = b''
+    metadata: bytes = b""
     unknown_tags: UnknownTags = None
 
 
@@ -31,7 +31,7 @@ class JoinGroupRequest(Struct, gc=False):
 class JoinGroupResponseMember(Struct, gc=False):
     member_id: str = ""
     group_instance_id: str | None = None
-    metadata: bytes = b''
+    metadata: bytes = b""
     unknown_tags: UnknownTags = None
 
 

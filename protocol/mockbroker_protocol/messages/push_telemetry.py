@@ -15,7 +15,7 @@ class PushTelemetryRequest(Struct, gc=False):
     subscription_id: int = 0
     terminating: bool = False
     compression_type: int = 0
-    metrics: bytes = b''
+    metrics: bytes = b""
     unknown_tags: UnknownTags = None
 
 

@@ -11,7 +11,7 @@ from mockbroker_protocol.types import UnknownTags
 
 
 class RenewDelegationTokenRequest(Struct, gc=False):
-    hmac: bytes = b''
+    hmac: bytes = b""
     renew_period_ms: int = 0
     unknown_tags: UnknownTags = None
 

@@ -12,7 +12,7 @@ from mockbroker_protocol.types import UnknownTags
 
 class SyncGroupRequestAssignment(Struct, gc=False):
     member_id: str = ""
-    assignment: bytes = b''
+    assignment: bytes = b""
     unknown_tags: UnknownTags = None
 
 
@@ -32,5 +32,5 @@ class SyncGroupResponse(Struct, gc=False):
     error_code: int = 0
     protocol_type: str | None = None
     protocol_name: str | None = None
-    assignment: bytes = b''
+    assignment: bytes = b""
     unknown_tags: UnknownTags = None
