@@ -1,0 +1,196 @@
+"""A playbook for classic groups: `play >> event << effect << effect`, on a manual clock.
+
+Slots are names. What a play does not ask for must not happen: effects left over when the next event
+comes, or at the end, fail the test. `Moved` effects are kept aside in `moves`. What the group wants
+stored is stored at once (`storing`), unless a test takes that over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mockbroker.core.group_classic import ClassicGroup, GroupSettings
+from mockbroker.core.group_events import (
+    Effect,
+    Event,
+    Heartbeat,
+    HeartbeatResult,
+    Join,
+    JoinResult,
+    Leave,
+    Leaver,
+    LeaveResult,
+    Moved,
+    Persist,
+    Persisted,
+    Protocols,
+    Reply,
+    Sync,
+    SyncResult,
+    Tick,
+)
+from mockbroker.core.group_states import State
+from mockbroker_protocol import ErrorCode
+
+NONE = ErrorCode.NONE
+START_MS = 1_000_000
+SESSION_MS = 10_000
+REBALANCE_MS = 60_000
+RANGE: Protocols = (("range", b"topics"),)
+
+
+class Answer:
+    """An expected reply: its slot, kind, error, and whatever else the test names."""
+
+    def __init__(self, kind: type, slot: str, error: ErrorCode, fields: Mapping[str, Any]) -> None:
+        self.kind = kind
+        self.slot = slot
+        self.fields = {"error": error, **fields}
+
+    def matches(self, effect: Effect) -> bool:
+        return (
+            isinstance(effect, Reply)
+            and effect.slot == self.slot
+            and isinstance(effect.result, self.kind)
+            and all(getattr(effect.result, name) == value for name, value in self.fields.items())
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}({self.slot!r}, {self.fields})"
+
+
+def joined(slot: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
+    return Answer(JoinResult, slot, error, fields)
+
+
+def synced(slot: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
+    return Answer(SyncResult, slot, error, fields)
+
+
+def beaten(slot: str, error: ErrorCode = NONE) -> Answer:
+    return Answer(HeartbeatResult, slot, error, {})
+
+
+def left(slot: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
+    return Answer(LeaveResult, slot, error, fields)
+
+
+def join(slot: str, member_id: str = "", **fields: Any) -> Join:
+    """A Join of a client that has, or is to be given, the member id `member_id` or that of its slot."""
+    values: dict[str, Any] = {
+        "new_member_id": slot,
+        "client_id": "client",
+        "client_host": "/127.0.0.1",
+        "session_timeout_ms": SESSION_MS,
+        "rebalance_timeout_ms": REBALANCE_MS,
+        "protocol_type": "consumer",
+        "protocols": RANGE,
+    }
+    return Join(slot=slot, member_id=member_id, **(values | fields))
+
+
+def sync(slot: str, generation: int, **fields: Any) -> Sync:
+    return Sync(**({"slot": slot, "member_id": slot, "generation": generation} | fields))
+
+
+def beat(slot: str, generation: int, **fields: Any) -> Heartbeat:
+    return Heartbeat(**({"slot": slot, "member_id": slot, "generation": generation} | fields))
+
+
+def leave(slot: str, *members: str | Leaver) -> Leave:
+    leavers = [Leaver(m) if isinstance(m, str) else m for m in members]
+    return Leave(slot, tuple(leavers))
+
+
+class Playbook:
+    def __init__(self, group: ClassicGroup | None = None, **settings: Any) -> None:
+        self.now_ms = START_MS
+        self.group = group or ClassicGroup("g", GroupSettings(**settings), START_MS)
+        self.storing = True
+        self.moves: list[Moved] = []
+        self.stored: list[Persist] = []
+        self.effects: list[Effect] = []
+
+    def __rshift__(self, event: Event) -> Playbook:
+        self.done()
+        for effect in self.group.handle(event, self.now_ms):
+            self._take(effect)
+        return self
+
+    def __lshift__(self, expected: Answer) -> Playbook:
+        assert self.effects, f"nothing came, expected {expected}"
+        effect = self.effects.pop(0)
+        assert expected.matches(effect), f"{effect}\nis not\n{expected}"
+        return self
+
+    def _take(self, effect: Effect) -> None:
+        if isinstance(effect, Moved):
+            self.moves.append(effect)
+        elif isinstance(effect, Persist):
+            self.stored.append(effect)
+            if self.storing:
+                for later in self.group.handle(Persisted(effect, NONE), self.now_ms):
+                    self._take(later)
+        else:
+            self.effects.append(effect)
+
+    def done(self) -> None:
+        """Everything that happened was expected."""
+        assert not self.effects, f"unexpected: {self.effects}"
+
+    def after(self, delay_ms: int) -> Playbook:
+        """Let time pass, from deadline to deadline, as the timer actor does."""
+        self.done()
+        end_ms = self.now_ms + delay_ms
+        while (due_ms := self.group.deadline_ms()) is not None and due_ms <= end_ms:
+            self.now_ms = max(self.now_ms, due_ms)
+            for effect in self.group.handle(Tick(), self.now_ms):
+                self._take(effect)
+        self.now_ms = end_ms
+        return self
+
+    @property
+    def state(self) -> State:
+        return self.group.state
+
+    # ------------------------------------------------------------------------------ common situations
+
+    def take_all(self) -> list[Effect]:
+        """The effects so far, which thereby count as expected."""
+        effects, self.effects = self.effects, []
+        return effects
+
+    def stable(self, *members: str, **fields: Any) -> Playbook:
+        """Members join, the first leads, each is assigned its own name: a Stable group."""
+        self.completing(*members, **fields)
+        assignments = {member: member.encode() for member in members}
+        generation = self.group.generation
+        for member in members[1:]:
+            self >> sync(member, generation)
+        self >> sync(members[0], generation, assignments=assignments)
+        self.take_all()
+        assert self.state is State.STABLE
+        return self
+
+    def completing(self, *members: str, **fields: Any) -> Playbook:
+        """Members join and have been told the generation; nobody has sent SyncGroup."""
+        for member in members:
+            self >> join(member, member_id_required=False, **fields)
+            self.take_all()
+        if self.state is State.PREPARING:
+            for member in members:
+                waiting = self.group.roster.members[member].join_slot
+                if waiting is None:
+                    self >> join(member, member, **fields)
+                    self.take_all()
+        assert self.state is State.COMPLETING, self.state
+        return self
+
+    def preparing(self, *members: str) -> Playbook:
+        """A Stable group whose last member joins again with other metadata, and waits."""
+        self.stable(*members)
+        self >> join(f"{members[-1]}-again", members[-1], protocols=(("range", b"other"),))
+        self.done()
+        assert self.state is State.PREPARING
+        return self
