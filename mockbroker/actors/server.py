@@ -20,7 +20,6 @@ from mockbroker.actors.config import ServerConfig, ServerError
 from mockbroker.actors.connection import Connection, Trace
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import SocketTransport
-from mockbroker.core.broker import Endpoint
 from mockbroker.core.cluster import Cluster
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import ConnectionInfo
@@ -65,8 +64,10 @@ class ClusterServer:
                     port = listener.port + index if listener.port else 0
                     sock = _listen(listener.host, port)
                     self._sockets.append((sock, broker.node_id, listener.name))
-                    broker.endpoints[listener.name] = Endpoint(
-                        listener.advertised_host or listener.host, sock.getsockname()[1]
+                    broker.set_endpoint(
+                        listener.name,
+                        listener.advertised_host or listener.host,
+                        sock.getsockname()[1],
                     )
         except BaseException:
             self.close()

@@ -14,7 +14,7 @@ import trio
 from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError, TopicSpec
 from mockbroker.actors.connection import Trace
 from mockbroker.actors.server import ClusterServer, open_server
-from mockbroker.core.configs import ConfigError
+from mockbroker.core.errors import ConfigError
 
 DEFAULT_PORT = 9092
 DEFAULT_ADMIN_PORT = 9191
