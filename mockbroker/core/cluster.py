@@ -1,0 +1,284 @@
+"""The cluster: its brokers, topics and configs, and the ids, timers and clock they share.
+
+This is the metadata that a Kafka controller keeps and every broker knows. There is one copy: what
+the controller decides here is seen by all brokers at once. `metadata_epoch` grows with every
+change, so that whoever caches answers knows when they are stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from mockbroker.core.broker import Broker, BrokerSpec
+from mockbroker.core.config_defs import BROKER_CONFIGS
+from mockbroker.core.configs import ClusterConfigs, check_static
+from mockbroker.core.errors import ApiError
+from mockbroker.core.ids import IdSource, uuid_text
+from mockbroker.core.java_hash import coordinator_partition
+from mockbroker.core.partition import Partition
+from mockbroker.core.profiles import profile_of
+from mockbroker.core.replication_control import PartitionPlan, plan_more_partitions, plan_topic
+from mockbroker.core.timers import TimerHeap
+from mockbroker.core.topic import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    Topic,
+)
+from mockbroker_protocol import ErrorCode
+
+DEFAULT_BROKERS = tuple(BrokerSpec(node_id) for node_id in (1, 2, 3))
+
+# Kafka's replication factors of internal topics; a smaller cluster takes as many as it has brokers.
+_INTERNAL_FACTORS = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+)
+
+
+class Cluster:
+    """One Kafka cluster. Its state machines are pure: time, ids and randomness are handed in.
+
+    `now_ms` gives the cluster's time in ms since the epoch. Equal seeds and equal requests give
+    equal ids; without a seed the time of the start serves, so that a new cluster is not taken for
+    an old one. Raises ConfigError when `configs` (static broker configs, as text) do not fit.
+    """
+
+    def __init__(
+        self,
+        brokers: Sequence[BrokerSpec] = DEFAULT_BROKERS,
+        configs: Mapping[str, str] | None = None,
+        seed: int | None = None,
+        now_ms: Callable[[], int] = lambda: 0,
+        kafka_version: str = "4.3",
+    ) -> None:
+        self.profile = profile_of(kafka_version)
+        self.now_ms = now_ms
+        self.ids = IdSource(now_ms() if seed is None else seed)
+        self.timers = TimerHeap()
+        self.cluster_id = uuid_text(self.ids.uuid())
+        self.metadata_epoch = 0
+        # Answers derived from the metadata as a whole, dropped when it changes.
+        self.memo: dict[object, object] = {}
+        self.configs = ClusterConfigs(_static_configs(configs or {}, len(brokers)))
+        if self.profile.feature_level("eligible.leader.replicas.version") > 0:
+            # With KIP-966 the controller writes this one down, to see the same value on every
+            # broker.
+            min_isr = str(self.configs.get("min.insync.replicas"))
+            self.configs.dynamic_default["min.insync.replicas"] = min_isr
+        self.brokers: dict[int, Broker] = {
+            spec.node_id: Broker(self, spec, epoch)
+            for epoch, spec in enumerate(sorted(brokers), start=1)
+        }
+        self.controller_id = next(iter(self.brokers))
+        self.topics: dict[str, Topic] = {}
+        self.topics_by_id: dict[bytes, Topic] = {}
+        self._unified_names: dict[str, set[str]] = {}
+        # Called with the topic after it was created, before it is dropped, or after its configs
+        # changed.
+        self.on_topic_created: list[Callable[[Topic], None]] = []
+        self.on_topic_deleted: list[Callable[[Topic], None]] = []
+        self.on_configs_changed: list[Callable[[Topic], None]] = []
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """The partition, or None when the topic or the index is unknown."""
+        found = self.topics.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            return None
+        return found.partitions[index]
+
+    def partition_by_id(self, topic_id: bytes, index: int) -> Partition | None:
+        """The partition, or None when the topic id or the index is unknown."""
+        found = self.topics_by_id.get(topic_id)
+        if found is None or not 0 <= index < len(found.partitions):
+            return None
+        return found.partitions[index]
+
+    def config(self, name: str) -> Any:
+        """The typed value of a broker config; its type is that of the config's definition."""
+        return self.configs.get(name)
+
+    def config_int(self, name: str) -> int:
+        """The value of a broker config that is an integer."""
+        value = self.configs.get(name)
+        assert isinstance(value, int)
+        return value
+
+    def serves(self, api_key: int, api_version: int) -> bool:
+        """Whether the release this cluster plays knows this version of the API."""
+        return api_version <= self.profile.max_versions.get(api_key, -1)
+
+    def find_coordinator_partition(self, key: str, topic: str = GROUP_METADATA_TOPIC) -> int:
+        """The partition of an internal topic that owns a group id or transactional id.
+
+        Answers as well before the topic exists, with the number of partitions it is going to have.
+        """
+        found = self.topics.get(topic)
+        if found is not None:
+            return coordinator_partition(key, len(found.partitions))
+        return coordinator_partition(key, self._internal_topic_settings(topic)[0])
+
+    def colliding_topic(self, name: str) -> str | None:
+        """A topic whose name equals `name` once dots are underscores, or None."""
+        if "." not in name and "_" not in name:
+            return None
+        return min(self._unified_names.get(name.replace(".", "_"), ()), default=None)
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        assignments: Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str] | None = None,
+    ) -> Topic:
+        """Create a topic; -1 stands for the brokers' default. Raises ApiError as CreateTopics
+        would.
+        """
+        configs = configs or {}
+        plans = plan_topic(
+            self,
+            name,
+            partitions,
+            replication_factor,
+            assignments=assignments or {},
+            configs=configs,
+        )
+        return self.add_topic(name, plans, configs)
+
+    def add_topic(
+        self, name: str, plans: Iterable[PartitionPlan], configs: Mapping[str, str]
+    ) -> Topic:
+        """Carry out a topic's plan, already checked by `plan_topic`."""
+        topic = Topic(name, self.ids.uuid(), self.configs, configs)
+        self._grow(topic, plans)
+        self.topics[name] = topic
+        self.topics_by_id[topic.topic_id] = topic
+        if "." in name or "_" in name:
+            self._unified_names.setdefault(name.replace(".", "_"), set()).add(name)
+        self.metadata_changed(topic)
+        for observer in self.on_topic_created:
+            observer(topic)
+        return topic
+
+    def add_partitions(
+        self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] | None = None
+    ) -> None:
+        """Bring `topic` to `count` partitions in all. Raises ApiError as CreatePartitions would."""
+        self._grow(topic, plan_more_partitions(self, topic, count, assignments))
+        self.metadata_changed(topic)
+
+    def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
+        for replicas, isr in plans:
+            topic.partitions.append(
+                Partition(
+                    topic=topic,
+                    index=len(topic.partitions),
+                    replicas=replicas,
+                    isr=isr,
+                    leader_id=isr[0],
+                    leader_epoch=0,
+                    cluster=self,
+                )
+            )
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and all that hangs on it. Raises ApiError when there is none."""
+        topic = self.topics.get(name)
+        if topic is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        for observer in self.on_topic_deleted:
+            observer(topic)
+        del self.topics[name]
+        del self.topics_by_id[topic.topic_id]
+        unified = name.replace(".", "_")
+        if unified in self._unified_names:
+            self._unified_names[unified].discard(name)
+        self.metadata_changed(topic)
+
+    def ensure_internal_topic(self, name: str) -> Topic:
+        """The internal topic of this name, created on first use (AutoTopicCreationManager)."""
+        topic = self.topics.get(name)
+        if topic is not None:
+            return topic
+        partitions, factor, configs = self._internal_topic_settings(name)
+        return self.create_topic(name, partitions, factor, configs=configs)
+
+    def auto_create_topic(self, name: str) -> Topic:
+        """Create a topic that a client named in Metadata. Raises ApiError as CreateTopics would."""
+        if name in _INTERNAL_PREFIXES:
+            return self.ensure_internal_topic(name)
+        return self.create_topic(name)
+
+    def _internal_topic_settings(self, name: str) -> tuple[int, int, dict[str, str]]:
+        prefix = _INTERNAL_PREFIXES[name]
+        configs = {"segment.bytes": str(self.config(f"{prefix}.segment.bytes"))}
+        configs["compression.type"] = "producer"
+        if name == SHARE_GROUP_STATE_TOPIC:
+            configs["cleanup.policy"] = "delete"
+            configs["retention.ms"] = "-1"
+        else:
+            configs["cleanup.policy"] = "compact"
+        if name != GROUP_METADATA_TOPIC:
+            configs["min.insync.replicas"] = str(self.config(f"{prefix}.min.isr"))
+        if name == TRANSACTION_STATE_TOPIC:
+            configs["compression.type"] = "uncompressed"
+            configs["unclean.leader.election.enable"] = "false"
+        return (
+            self.config_int(f"{prefix}.num.partitions"),
+            self.config_int(f"{prefix}.replication.factor"),
+            configs,
+        )
+
+    def configs_changed(self) -> None:
+        """Call after an edit of the brokers' configs: topics take their defaults anew."""
+        self.configs.changed()
+        for topic in self.topics.values():
+            topic.configs.resolve()
+            self._topic_configs_changed(topic)
+        self.metadata_changed()
+
+    def replace_topic_configs(self, topic: Topic, overrides: Mapping[str, str]) -> None:
+        """Give `topic` this set of overrides, already checked."""
+        topic.configs.replace(overrides)
+        self._topic_configs_changed(topic)
+        self.metadata_changed(topic)
+
+    def _topic_configs_changed(self, topic: Topic) -> None:
+        for observer in self.on_configs_changed:
+            observer(topic)
+
+    def metadata_changed(self, topic: Topic | None = None) -> None:
+        """A topic, leader, ISR, broker or endpoint changed: cached answers are stale."""
+        self.metadata_epoch += 1
+        self.memo.clear()
+        if topic is not None:
+            topic.touch()
+
+
+_INTERNAL_PREFIXES = {
+    GROUP_METADATA_TOPIC: "offsets.topic",
+    TRANSACTION_STATE_TOPIC: "transaction.state.log",
+    SHARE_GROUP_STATE_TOPIC: "share.coordinator.state.topic",
+}
+
+
+def _static_configs(overrides: Mapping[str, str], brokers: int) -> dict[str, str]:
+    """The static configs of a cluster of so many brokers: what was asked for, over what fits tests.
+
+    Each is a visible broker config (source STATIC_BROKER_CONFIG), as if server.properties had it.
+    """
+    static = {"group.initial.rebalance.delay.ms": "0"}
+    for name in _INTERNAL_FACTORS:
+        kafka_default = BROKER_CONFIGS[name].default
+        if kafka_default is not None and brokers < int(kafka_default):
+            static[name] = str(brokers)
+    static.update(check_static(overrides))
+    return static

@@ -1,0 +1,296 @@
+"""What a config definition is: a name, a type, a default, and the values it accepts (Kafka's
+ConfigDef).
+
+Values travel as text. `ConfigDef.parse` gives the typed value and raises ConfigError in the cases,
+and with the words, in which Kafka's ConfigDef does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+from mockbroker.core.errors import ConfigError
+
+ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+# Gets the typed value, gives the reason why it is refused, or None.
+Validator: TypeAlias = Callable[[str, ConfigValue], str | None]
+
+
+class ConfigType(IntEnum):
+    """Types by their code in DescribeConfigs responses."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+BOOLEAN = ConfigType.BOOLEAN
+STRING = ConfigType.STRING
+INT = ConfigType.INT
+SHORT = ConfigType.SHORT
+LONG = ConfigType.LONG
+DOUBLE = ConfigType.DOUBLE
+LIST = ConfigType.LIST
+CLASS = ConfigType.CLASS
+PASSWORD = ConfigType.PASSWORD
+
+
+class UpdateMode(IntEnum):
+    """Whether a broker config can change while the broker runs, and for whom."""
+
+    READ_ONLY = 0
+    PER_BROKER = 1
+    CLUSTER_WIDE = 2
+
+
+PER_BROKER = UpdateMode.PER_BROKER
+CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
+
+_INTEGER_BITS = {INT: 32, SHORT: 16, LONG: 64}
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+# java.lang.Double.parseDouble, hexadecimal floats left out
+_DOUBLE = re.compile(
+    r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?", re.ASCII
+)
+_COMMA = re.compile(r"\s*,\s*")
+
+
+class ConfigDef(NamedTuple):
+    """One config. `default` is text, None if there is none. `internal` ones are never described."""
+
+    name: str
+    type: ConfigType
+    default: str | None
+    validator: Validator | None = None
+    mode: UpdateMode = UpdateMode.READ_ONLY
+    internal: bool = False
+
+    @property
+    def sensitive(self) -> bool:
+        return self.type is PASSWORD
+
+    def parse(self, text: str | None) -> ConfigValue:
+        """The typed value of `text`, validated; ConfigError names the key and the reason."""
+        value = None if text is None else parse_as(self.name, self.type, text)
+        if self.validator is not None:
+            reason = self.validator(self.name, value)
+            if reason is not None:
+                raise ConfigError(self.name, reason)
+        return value
+
+    def default_value(self) -> ConfigValue:
+        """The typed default; defaults are not validated, as in Kafka."""
+        return None if self.default is None else parse_as(self.name, self.type, self.default)
+
+
+def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
+    """Turn text into a value of `kind` (ConfigDef.parseType); ConfigError when it is none."""
+    trimmed = text.strip()
+    match kind:
+        case ConfigType.BOOLEAN:
+            lowered = trimmed.lower()
+            if lowered not in ("true", "false"):
+                raise ConfigError(
+                    name, invalid(name, text, "Expected value to be either true or false")
+                )
+            return lowered == "true"
+        case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
+            if _INTEGER.fullmatch(trimmed) and len(trimmed) < 64:
+                number = int(trimmed)
+                if -(1 << (_INTEGER_BITS[kind] - 1)) <= number < 1 << (_INTEGER_BITS[kind] - 1):
+                    return number
+        case ConfigType.DOUBLE:
+            matched = _DOUBLE.fullmatch(trimmed)
+            if matched:
+                return float(matched.group(1))
+        case ConfigType.LIST:
+            return tuple(_COMMA.split(trimmed)) if trimmed else ()
+        case _:
+            return trimmed
+    raise ConfigError(name, invalid(name, text, f"Not a number of type {kind.name}"))
+
+
+def to_text(value: ConfigValue) -> str | None:
+    """The text Kafka shows for a typed value (ConfigDef.convertToString)."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return _java_double(value)
+        case tuple():
+            return ",".join(value)
+        case _:
+            return str(value)
+
+
+def _java_double(value: float) -> str:
+    """java.lang.Double.toString: plain between 10^-3 and 10^7, else with an exponent."""
+    if value != value:  # noqa: PLR0124 - NaN is the only value unlike itself
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        plain = f"{value!r}"
+        return plain if "e" not in plain else f"{value:f}"
+    digits, exponent = f"{value:e}".split("e")
+    shortest = repr(value).lower().split("e")[0].lstrip("-").replace(".", "").strip("0") or "0"
+    sign = "-" if digits.startswith("-") else ""
+    return f"{sign}{shortest[0]}.{shortest[1:] or '0'}E{int(exponent)}"
+
+
+def invalid(name: str, value: object, reason: str) -> str:
+    """The words of Kafka's ConfigException."""
+    return f"Invalid value {value} for configuration {name}: {reason}"
+
+
+def at_least(low: float) -> Validator:
+    """Numbers from `low` up."""
+
+    def check(name: str, value: ConfigValue) -> str | None:
+        if value is None:
+            return invalid(name, "null", "Value must be non-null")
+        if isinstance(value, int | float) and value < low:
+            return invalid(name, to_text(value), f"Value must be at least {low}")
+        return None
+
+    return check
+
+
+def between(low: float, high: float) -> Validator:
+    """Numbers from `low` to `high`, both included."""
+    from_low = at_least(low)
+
+    def check(name: str, value: ConfigValue) -> str | None:
+        if isinstance(value, int | float) and value > high:
+            return invalid(name, to_text(value), f"Value must be no more than {high}")
+        return from_low(name, value)
+
+    return check
+
+
+def one_of(*names: str) -> Validator:
+    """One of the given words."""
+
+    def check(name: str, value: ConfigValue) -> str | None:
+        if value in names:
+            return None
+        shown = "null" if value is None else value
+        return invalid(name, shown, f"String must be one of: {', '.join(names)}")
+
+    return check
+
+
+def one_of_ignoring_case(*names: str) -> Validator:
+    """One of the given upper-case words, in any case."""
+
+    def check(name: str, value: ConfigValue) -> str | None:
+        if isinstance(value, str) and value.upper() in names:
+            return None
+        reason = f"String must be one of (case insensitive): {', '.join(names)}"
+        return invalid(name, "null" if value is None else value, reason)
+
+    return check
+
+
+def list_of(*names: str, empty: bool = True) -> Validator:
+    """A list without duplicates or empty items, of the given words if any; null passes on no word
+    list.
+    """
+
+    def check(name: str, value: ConfigValue) -> str | None:
+        if value is None:
+            return f"Configuration '{name}' values must not be null." if names else None
+        assert isinstance(value, tuple)
+        if not value and not empty:
+            wanted = f"[{', '.join(names)}]" if names else "any non-empty value"
+            return f"Configuration '{name}' must not be empty. Valid values include: {wanted}"
+        if len(set(value)) != len(value):
+            return f"Configuration '{name}' values must not be duplicated."
+        for item in value:
+            if not item:
+                return f"Configuration '{name}' values must not be empty."
+            if names and item not in names:
+                return invalid(name, item, f"String must be one of: {', '.join(names)}")
+        return None
+
+    return check
+
+
+def NON_EMPTY(name: str, value: ConfigValue) -> str | None:  # noqa: N802 - reads as a table cell
+    """A string of at least one character, or null."""
+    return invalid(name, "", "String must be non-empty") if value == "" else None
+
+
+def GZIP_LEVEL(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+    """1 to 9, or -1 for the codec's own default."""
+    if isinstance(value, int) and (value == -1 or 1 <= value <= 9):
+        return None
+    return invalid(name, to_text(value), "Value must be between 1 and 9 or equal to -1")
+
+
+_REPLICA = re.compile(r"[0-9]+:[0-9]+", re.ASCII)
+
+
+def THROTTLED_REPLICAS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+    """`*`, or partition:broker pairs (ThrottledReplicaListValidator)."""
+    assert isinstance(value, tuple)
+    if value == ("*",) or all(_REPLICA.fullmatch(item) for item in value):
+        return None
+    form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    reason = f"{name} must be the literal '*' or a list of replicas in the following format: {form}"
+    return invalid(name, f"[{', '.join(value)}]", reason)
+
+
+_HOST_PORT = re.compile(r"\[?[0-9a-zA-Z\-._%:]+\]?:[0-9]+", re.ASCII)
+_VOTER = re.compile(r"[0-9]+@[0-9a-zA-Z\-._%:\[\]]+:[0-9]+", re.ASCII)
+
+
+def HOST_PORTS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+    """A list of host:port."""
+    assert isinstance(value, tuple)
+    for item in value:
+        if not _HOST_PORT.fullmatch(item):
+            return (
+                f"Failed to parse host name from {item} for the configuration {name}. "
+                'Each entry should be in the form "{host}:{port}"'
+            )
+    return None
+
+
+def QUORUM_VOTERS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+    """A list of id@host:port."""
+    assert isinstance(value, tuple)
+    if all(_VOTER.fullmatch(item) for item in value):
+        return None
+    return (
+        f"Invalid configuration value for {name}. "
+        "Each entry should be in the form `{id}@{host}:{port}`."
+    )
+
+
+_DURATION = re.compile(
+    r"by_duration:\+?[pP](?=\d|[tT]\d)(\d+[dD])?([tT](?=\d)(\d+[hH])?(\d+[mM])?(\d+(\.\d{0,9})?[sS])?)?",
+    re.ASCII,
+)
+
+
+def SHARE_OFFSET_RESET(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+    """`earliest`, `latest` or an ISO-8601 duration back from now (KIP-932)."""
+    if value in ("earliest", "latest") or (isinstance(value, str) and _DURATION.fullmatch(value)):
+        return None
+    reason = (
+        f"Invalid value `{value}` for configuration {name}. The value must be either 'earliest', "
+        "'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+    )
+    return invalid(name, value, reason)

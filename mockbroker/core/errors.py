@@ -1,0 +1,27 @@
+"""Refusals as exceptions: one for requests, one for configuration given at start."""
+
+from __future__ import annotations
+
+from mockbroker_protocol import ErrorCode
+
+
+class ApiError(Exception):
+    """A request, or one topic or resource of it, is refused with a Kafka error code.
+
+    The counterpart of Kafka's ApiException: raised where the condition is found, turned into an
+    error code and message by the handler that knows the shape of its response.
+    """
+
+    def __init__(self, error: ErrorCode, message: str | None = None) -> None:
+        super().__init__(message or error.name)
+        self.error = error
+        self.message = message
+
+
+class ConfigError(ValueError):
+    """A configuration key is unknown or its value is not valid. `str()` is one line for people."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(f"{key}: {reason}")
+        self.key = key
+        self.reason = reason

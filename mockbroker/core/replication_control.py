@@ -1,0 +1,195 @@
+"""What the controller checks before topics and partitions come to be (ReplicationControlManager).
+
+The order of the checks is Kafka's, because it decides which error a request with two faults gets.
+Plans are made first and carried out by `Cluster`, so that a request which only validates takes the
+same path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.core.config_control import check_topic_configs
+from mockbroker.core.errors import ApiError
+from mockbroker.core.placement import UsableBroker, place_replicas
+from mockbroker.core.topic import why_invalid_name
+from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.topic import Topic
+
+
+class PartitionPlan(NamedTuple):
+    """One partition to be: replicas with the preferred leader first, and the live ones of them."""
+
+    replicas: list[int]
+    isr: list[int]
+
+
+def check_new_name(cluster: Cluster, name: str) -> None:
+    """Raise ApiError when no topic may be created under `name`."""
+    reason = why_invalid_name(name)
+    if reason is not None:
+        raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+    if name in cluster.topics:
+        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    # Metric names replace dots by underscores, so two such topics would share them.
+    existing = cluster.colliding_topic(name)
+    if existing is not None:
+        raise ApiError(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"Topic '{name}' collides with existing topic: {existing}",
+        )
+
+
+def plan_topic(
+    cluster: Cluster,
+    name: str,
+    partitions: int,
+    replication_factor: int,
+    *,
+    assignments: Mapping[int, Sequence[int]] | Sequence[tuple[int, Sequence[int]]] = (),
+    configs: Mapping[str, str],
+) -> list[PartitionPlan]:
+    """The partitions a new topic would get; -1 stands for the broker's default. Raises ApiError."""
+    check_new_name(cluster, name)
+    check_topic_configs(cluster, configs)
+    if assignments:
+        if replication_factor != -1:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                "A manual partition assignment was specified, but "
+                "replication factor was not set to -1.",
+            )
+        if partitions != -1:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                "A manual partition assignment was specified, but numPartitions was not set to -1.",
+            )
+        pairs = assignments.items() if isinstance(assignments, Mapping) else assignments
+        return _plan_manual(cluster, pairs)
+    if replication_factor < -1 or replication_factor == 0:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if partitions < -1 or partitions == 0:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        )
+    if partitions == -1:
+        partitions = cluster.config_int("num.partitions")
+    if replication_factor == -1:
+        replication_factor = cluster.config_int("default.replication.factor")
+    try:
+        return _plan_placed(cluster, partitions, replication_factor)
+    except ApiError as error:
+        raise ApiError(
+            error.error,
+            f"Unable to replicate the partition {replication_factor} time(s): {error.message}",
+        ) from None
+
+
+def plan_more_partitions(
+    cluster: Cluster, topic: Topic, count: int, assignments: Sequence[Sequence[int]] | None
+) -> list[PartitionPlan]:
+    """The partitions that bring `topic` to `count` of them. Raises ApiError."""
+    present = len(topic.partitions)
+    if count == present:
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
+    if count < present:
+        raise ApiError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {topic.name} currently has {present} partition(s); {count} would not be an "
+            "increase.",
+        )
+    additional = count - present
+    replication_factor = len(topic.partitions[0].replicas)
+    if assignments is None:
+        return _plan_placed(cluster, additional, replication_factor)
+    if len(assignments) != additional:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Attempted to add {additional} additional partition(s), but only {len(assignments)} "
+            "assignment(s) were specified.",
+        )
+    plans = []
+    for index, replicas in enumerate(assignments, start=present):
+        check_replicas(cluster, replicas, replication_factor)
+        plans.append(_manual_plan(cluster, index, replicas))
+    return plans
+
+
+def _plan_placed(cluster: Cluster, partitions: int, replication_factor: int) -> list[PartitionPlan]:
+    brokers = [UsableBroker(b.node_id, b.rack, b.fenced) for b in cluster.brokers.values()]
+    placed = place_replicas(brokers, partitions, replication_factor, cluster.ids)
+    return [PartitionPlan(replicas, _alive(cluster, replicas)) for replicas in placed]
+
+
+def _plan_manual(
+    cluster: Cluster, assignments: Iterable[tuple[int, Sequence[int]]]
+) -> list[PartitionPlan]:
+    plans: dict[int, PartitionPlan] = {}
+    replication_factor: int | None = None
+    for index, replicas in assignments:
+        if index in plans:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Found multiple manual partition assignments for partition {index}",
+            )
+        check_replicas(cluster, replicas, replication_factor)
+        replication_factor = len(replicas)
+        plans[index] = _manual_plan(cluster, index, replicas)
+    if sorted(plans) != list(range(len(plans))):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
+        )
+    return [plans[index] for index in range(len(plans))]
+
+
+def _manual_plan(cluster: Cluster, index: int, replicas: Sequence[int]) -> PartitionPlan:
+    isr = _alive(cluster, replicas)
+    if not isr:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "All brokers specified in the manual partition assignment for "
+            f"partition {index} are fenced or in controlled shutdown.",
+        )
+    return PartitionPlan(list(replicas), isr)
+
+
+def check_replicas(
+    cluster: Cluster, replicas: Sequence[int], replication_factor: int | None
+) -> None:
+    """Raise ApiError INVALID_REPLICA_ASSIGNMENT when `replicas` is no sound list of brokers."""
+    refuse = "The manual partition assignment includes"
+    if not replicas:
+        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{refuse} an empty replica list.")
+    previous = None
+    for node_id in sorted(replicas):
+        if node_id not in cluster.brokers:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{refuse} broker {node_id}, but no such broker is registered.",
+            )
+        if node_id == previous:
+            raise ApiError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{refuse} the broker {node_id} more than once.",
+            )
+        previous = node_id
+    if replication_factor is not None and len(replicas) != replication_factor:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"{refuse} a partition with {len(replicas)} replica(s), but this is not consistent "
+            f"with previous partitions, which have {replication_factor} replica(s).",
+        )
+
+
+def _alive(cluster: Cluster, replicas: Sequence[int]) -> list[int]:
+    brokers = cluster.brokers
+    return [node_id for node_id in replicas if not brokers[node_id].fenced]
