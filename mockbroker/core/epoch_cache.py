@@ -1,0 +1,95 @@
+"""Which leader epoch wrote which offsets of one log (Kafka's LeaderEpochFileCache, KIP-101).
+
+An *entry* says that from its start offset on, records were appended under its epoch, until the next
+entry's start offset or the log's end. Epochs and start offsets both rise strictly. The answers
+given here are what a client or a follower compares with its own history to find where two logs part
+ways.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+NO_EPOCH = -1
+NO_OFFSET = -1
+
+
+class EpochCache:
+    """The epoch history of one log: at most one entry per epoch, in order."""
+
+    __slots__ = ("_epochs", "_starts", "latest")
+
+    def __init__(self) -> None:
+        self._epochs: list[int] = []
+        self._starts: list[int] = []
+        self.latest = NO_EPOCH  # read on every append, hence an attribute
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """(epoch, start offset), oldest first."""
+        return list(zip(self._epochs, self._starts, strict=True))
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Record that `epoch` begins at `start_offset`; entries that contradict it go.
+
+        An epoch under which nothing was written has the start offset of its successor and goes,
+        too.
+        """
+        if epoch < 0 or start_offset < 0:
+            raise ValueError(f"epoch {epoch} at offset {start_offset}")
+        epochs, starts = self._epochs, self._starts
+        if epochs and epochs[-1] == epoch and start_offset >= starts[-1]:
+            return
+        while epochs and (epochs[-1] >= epoch or starts[-1] >= start_offset):
+            epochs.pop()
+            starts.pop()
+        epochs.append(epoch)
+        starts.append(start_offset)
+        self.latest = epoch
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """The (epoch, end offset) that answers OffsetForLeaderEpoch for `epoch`; (-1, -1) if
+        unknown.
+
+        The answer names the largest known epoch that is not above the one asked for, and where it
+        ended. Below the first known epoch the one asked for is echoed with the first start offset.
+        """
+        if epoch == NO_EPOCH:
+            return NO_EPOCH, NO_OFFSET
+        if epoch == self.latest:
+            return epoch, log_end_offset
+        following = bisect_right(self._epochs, epoch)
+        if following == len(self._epochs):
+            return NO_EPOCH, NO_OFFSET
+        floor = self._epochs[following - 1] if following else epoch
+        return floor, self._starts[following]
+
+    def epoch_at(self, offset: int) -> int:
+        """The epoch that wrote `offset`, or -1 below the first entry."""
+        index = bisect_right(self._starts, offset)
+        return self._epochs[index - 1] if index else NO_EPOCH
+
+    def earliest(self, log_start_offset: int) -> int:
+        """The first epoch if it reaches down to the log's start, as ListOffsets reports it; else
+        -1.
+        """
+        if self._starts and self._starts[0] <= log_start_offset:
+            return self._epochs[0]
+        return NO_EPOCH
+
+    def truncate_from_start(self, log_start_offset: int) -> None:
+        """Forget epochs that ended at or before the new log start; the one in force now starts
+        there.
+        """
+        count = bisect_right(self._starts, log_start_offset)
+        if count:
+            del self._epochs[: count - 1]
+            del self._starts[: count - 1]
+            self._starts[0] = log_start_offset
+
+    def truncate_from_end(self, log_end_offset: int) -> None:
+        """Forget epochs that start at or after the new log end."""
+        while self._starts and self._starts[-1] >= log_end_offset:
+            self._starts.pop()
+            self._epochs.pop()
+        self.latest = self._epochs[-1] if self._epochs else NO_EPOCH

@@ -1,0 +1,369 @@
+"""One partition: its replicas, its watermarks, and the append that a leader carries out.
+
+Nouns: a *replica* is one broker's copy, with a log of its own. The *high watermark* (HW) is the
+smallest log end offset in the ISR, and what consumers may read up to; the *last stable offset*
+(LSO) is where the first undecided transaction below it begins. A *watcher* is told whenever one of
+them moves, the leader changes, or the log is cut: a parked Fetch or Produce then looks whether it
+can be answered.
+
+Followers that are always caught up share the leader's log by reference. A replica that lags or
+differs has an entry in `own_replicas`; nothing here takes the leader's log end for the high
+watermark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from mockbroker.core.producer_state import WrittenBatch
+from mockbroker.core.replica_log import ReplicaLog
+from mockbroker.core.validation import RECORD_LIST_TOO_LARGE, Refusal, validate_batch
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import BatchHeader, split_batches
+from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK, Buffer
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.topic import Topic
+
+NO_LEADER = -1
+ACKS_ALL = -1
+LONG_PRODUCER_EXPIRATION = "producer.id.expiration.ms"
+
+_NONE = 0
+_NOT_ENOUGH_REPLICAS = int(ErrorCode.NOT_ENOUGH_REPLICAS)
+_OFFSET_OUT_OF_RANGE = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+_POLICY_VIOLATION = int(ErrorCode.POLICY_VIOLATION)
+_FENCED_LEADER_EPOCH = int(ErrorCode.FENCED_LEADER_EPOCH)
+_UNKNOWN_LEADER_EPOCH = int(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+
+class Watcher(Protocol):
+    """Someone who waits for a partition to change."""
+
+    def partition_changed(self, partition: Partition) -> None:
+        """HW, LSO or leader changed, or the log was truncated or deleted. May unwatch."""
+
+
+class Replica:
+    """One broker's copy of a partition: its log and the high watermark it has heard of."""
+
+    __slots__ = ("high_watermark", "log", "node_id")
+
+    def __init__(self, node_id: int, log: ReplicaLog, high_watermark: int) -> None:
+        self.node_id = node_id
+        self.log = log
+        self.high_watermark = high_watermark
+
+
+class AppendResult(msgspec.Struct, frozen=True, gc=False):
+    """What became of an append; the fields of a produce response.
+
+    `base_offset` and `last_offset` are those of the first attempt when the batch was a duplicate.
+    Offsets and times that do not apply are -1.
+    """
+
+    error: int = _NONE
+    base_offset: int = -1
+    last_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    refusal: Refusal | None = None
+
+
+class Partition:
+    """One partition, as the whole cluster sees it. `leader_id` is -1 without a leader."""
+
+    __slots__ = (
+        "_cluster",
+        "_watchers",
+        "deleted",
+        "high_watermark",
+        "index",
+        "isr",
+        "last_stable_offset",
+        "leader_epoch",
+        "leader_epoch_start_offset",
+        "leader_id",
+        "log",
+        "own_replicas",
+        "replicas",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic: Topic,
+        index: int,
+        replicas: list[int],
+        isr: list[int],
+        leader_id: int,
+        leader_epoch: int,
+        cluster: Cluster,
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self.replicas = replicas
+        self.isr = isr
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.leader_epoch_start_offset = 0
+        self.log = ReplicaLog()
+        self.log.epochs.assign(leader_epoch, 0)
+        self.high_watermark = 0
+        self.last_stable_offset = 0
+        self.own_replicas: dict[int, Replica] = {}
+        self.deleted = False
+        self._cluster = cluster
+        self._watchers: dict[Watcher, None] = {}
+
+    def __repr__(self) -> str:
+        return f"Partition({self.topic.name}-{self.index})"
+
+    # -- offsets and replicas ----------------------------------------------------------------------
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.log.start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The leader's log end offset, which may be above the high watermark."""
+        return self.log.end_offset
+
+    @property
+    def effective_min_isr(self) -> int:
+        """min.insync.replicas, but no more than there are replicas (KIP-966)."""
+        wanted = self.topic.configs.min_insync_replicas
+        count = len(self.replicas)
+        return wanted if wanted < count else count
+
+    @property
+    def under_min_isr(self) -> bool:
+        return len(self.isr) < self.effective_min_isr
+
+    def replica(self, node_id: int) -> Replica | None:
+        """The copy that broker `node_id` holds, or None where it holds none."""
+        if node_id not in self.replicas:
+            return None
+        own = self.own_replicas.get(node_id)
+        return Replica(node_id, self.log, self.high_watermark) if own is None else own
+
+    @property
+    def low_watermark(self) -> int:
+        """The smallest log start offset of the replicas on live brokers (DeleteRecords waits for
+        it).
+        """
+        lowest = self.log.start_offset
+        for replica in self.own_replicas.values():
+            if replica.log.start_offset < lowest and self._alive(replica.node_id):
+                lowest = replica.log.start_offset
+        return lowest
+
+    def _alive(self, node_id: int) -> bool:
+        broker = self._cluster.brokers.get(node_id)
+        return broker is not None and not broker.fenced
+
+    def check_leader_epoch(self, leader_epoch: int) -> int:
+        """The error for a request's current leader epoch: 74, 75 or 0; -1 is not checked."""
+        if leader_epoch < 0 or leader_epoch == self.leader_epoch:
+            return _NONE
+        if leader_epoch < self.leader_epoch:
+            return _FENCED_LEADER_EPOCH
+        return _UNKNOWN_LEADER_EPOCH
+
+    # -- appending ---------------------------------------------------------------------------------
+
+    def append(
+        self, batch: memoryview, header: BatchHeader, acks: int, now_ms: int
+    ) -> AppendResult:
+        """Append one batch of a client, as the leader; the order of the checks is Kafka's.
+
+        `batch` is one whole batch of format v2 and `header` its header. Watchers are not told yet:
+        call `notify` once everything of a request is appended.
+        """
+        log = self.log
+        if acks == ACKS_ALL and self.under_min_isr:
+            return AppendResult(_NOT_ENOUGH_REPLICAS, log_start_offset=log.start_offset)
+        if batch.readonly:
+            batch = memoryview(bytearray(batch))
+        topic = self.topic
+        configs = topic.configs
+        valid = validate_batch(
+            batch,
+            header,
+            configs,
+            now_ms,
+            topic_partition=(topic.name, self.index),
+            walk_always=self._cluster.walks_all_records,
+        )
+        if isinstance(valid, Refusal):
+            return self._refused(valid)
+        if len(valid) > configs.segment_bytes:
+            return self._refused(RECORD_LIST_TOO_LARGE)
+        if header.producer_id >= 0:
+            refused = self._check_producer(header, now_ms)
+            if refused is not None:
+                return refused
+        return self._write(valid, header, now_ms, now_ms if configs.log_append_time else -1)
+
+    def _refused(self, refusal: Refusal) -> AppendResult:
+        log_start = self.log.start_offset if refusal.tells_log_start else -1
+        return AppendResult(refusal.error, log_start_offset=log_start, refusal=refusal)
+
+    def _check_producer(self, header: BatchHeader, now_ms: int) -> AppendResult | None:
+        """Answer a retry as before or refuse what does not follow; None if it may be appended."""
+        log = self.log
+        producers = log.producers
+        producers.expire(now_ms, self._cluster.config_int(LONG_PRODUCER_EXPIRATION))
+        producer_id, epoch, sequence = (
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+        )
+        retry = producers.find_duplicate(producer_id, epoch, sequence, header.last_sequence)
+        if retry is not None:
+            return AppendResult(
+                _NONE, retry.base_offset, retry.last_offset, retry.timestamp, log.start_offset
+            )
+        error = producers.check(
+            producer_id, epoch, sequence, bool(header.attributes & TRANSACTIONAL_MASK)
+        )
+        return AppendResult(error, log_start_offset=log.start_offset) if error else None
+
+    def _write(
+        self, batch: memoryview, header: BatchHeader, now_ms: int, append_time_ms: int
+    ) -> AppendResult:
+        log = self.log
+        configs = self.topic.configs
+        delta = header.last_offset_delta
+        timestamp = header.max_timestamp
+        log.maybe_roll(len(batch), timestamp, now_ms, configs.segment_bytes, configs.segment_ms)
+        base_offset = log.append(batch, delta, timestamp, self.leader_epoch)
+        last_offset = base_offset + delta
+        if header.producer_id >= 0:
+            log.producers.append(
+                header.producer_id,
+                header.producer_epoch,
+                WrittenBatch(
+                    header.base_sequence, header.last_sequence, base_offset, last_offset, timestamp
+                ),
+                bool(header.attributes & TRANSACTIONAL_MASK),
+            )
+        self.advance_high_watermark()
+        return AppendResult(_NONE, base_offset, last_offset, append_time_ms, log.start_offset)
+
+    def append_records(self, batches: Buffer, now_ms: int) -> AppendResult:
+        """Append batches of the broker's own (offset commits, group metadata), with acks=all.
+
+        They are taken as valid: only their place in the log is filled in. The result tells the
+        first base offset and the last offset; NOT_ENOUGH_REPLICAS when the ISR is too small.
+        Watchers are told.
+        """
+        if self.under_min_isr:
+            return AppendResult(_NOT_ENOUGH_REPLICAS, log_start_offset=self.log.start_offset)
+        first = last = -1
+        for header, batch in split_batches(bytearray(batches)):
+            written = self._write(batch, header, now_ms, -1)
+            first = written.base_offset if first < 0 else first
+            last = written.last_offset
+        self.notify()
+        return AppendResult(_NONE, first, last, -1, self.log.start_offset)
+
+    # -- watermarks --------------------------------------------------------------------------------
+
+    def advance_high_watermark(self) -> bool:
+        """Raise the high watermark to the smallest log end offset of the ISR; False if it stays.
+
+        It stays while the ISR is smaller than min.insync.replicas
+        (Partition.maybeIncrementLeaderHW).
+        """
+        if self.under_min_isr:
+            return False
+        log = self.log
+        offset = log.end_offset
+        if self.own_replicas:
+            for node_id in self.isr:
+                own = self.own_replicas.get(node_id)
+                if own is not None and own.log.end_offset < offset:
+                    offset = own.log.end_offset
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        log.producers.high_watermark_moved(offset)
+        self._refresh_last_stable_offset()
+        return True
+
+    def _refresh_last_stable_offset(self) -> None:
+        unstable = self.log.producers.first_unstable_offset()
+        if unstable >= 0:
+            unstable = max(unstable, self.log.start_offset)
+        high_watermark = self.high_watermark
+        self.last_stable_offset = unstable if 0 <= unstable < high_watermark else high_watermark
+
+    def delete_records(self, offset: int) -> tuple[int, int]:
+        """Move the log start to `offset` (-1: the high watermark); (error, offset asked for).
+
+        The checks are those of Partition.deleteRecordsOnLeader. Watchers are told.
+        """
+        if "delete" not in self.topic.configs.cleanup_policy:
+            return _POLICY_VIOLATION, -1
+        if offset == -1:
+            offset = self.high_watermark
+        if offset < 0 or offset > self.high_watermark:
+            return _OFFSET_OUT_OF_RANGE, -1
+        if self.log.move_start(offset):
+            self._refresh_last_stable_offset()
+            self.notify()
+        return _NONE, offset
+
+    # -- leadership and life -----------------------------------------------------------------------
+
+    def become_leader(self, leader_id: int, leader_epoch: int, isr: list[int]) -> None:
+        """Let `leader_id` (-1: nobody) lead from now on, under a higher epoch, with this ISR.
+
+        The new epoch begins at the leader's log end, unless there is no leader.
+        """
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.isr = isr
+        if leader_id != NO_LEADER:
+            self.leader_epoch_start_offset = self.log.end_offset
+            self.log.epochs.assign(leader_epoch, self.log.end_offset)
+            self.advance_high_watermark()
+        self.notify()
+
+    def set_isr(self, isr: list[int]) -> None:
+        """Replace the ISR; a smaller one may let the high watermark move."""
+        self.isr = isr
+        self.advance_high_watermark()
+        self.notify()
+
+    def truncate(self, offset: int) -> None:
+        """Cut the log back to `offset`; watermarks follow."""
+        if self.log.truncate(offset):
+            self.high_watermark = min(self.high_watermark, self.log.end_offset)
+            self._refresh_last_stable_offset()
+            self.notify()
+
+    def delete(self) -> None:
+        """The topic is gone: whoever waits here is answered."""
+        self.deleted = True
+        self.notify()
+
+    # -- watching ----------------------------------------------------------------------------------
+
+    def watch(self, watcher: Watcher) -> None:
+        self._watchers[watcher] = None
+
+    def unwatch(self, watcher: Watcher) -> None:
+        self._watchers.pop(watcher, None)
+
+    def notify(self) -> None:
+        """Tell the watchers that something moved."""
+        if self._watchers:
+            for watcher in list(self._watchers):
+                watcher.partition_changed(self)
