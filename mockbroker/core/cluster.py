@@ -73,10 +73,12 @@ class Cluster:
             for epoch, spec in enumerate(sorted(brokers), start=1)
         }
         self.controller_id = next(iter(self.brokers))
+        # Whether appends look at every record rather than at headers alone where those suffice.
+        self.walks_all_records = self.configs.get("record.validation") == "always"
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
         self._unified_names: dict[str, set[str]] = {}
-        # Called with the topic after it was created, before it is dropped, or after its configs
+        # Called with the topic after it was created, after it was dropped, or after its configs
         # changed.
         self.on_topic_created: list[Callable[[Topic], None]] = []
         self.on_topic_deleted: list[Callable[[Topic], None]] = []
@@ -194,14 +196,16 @@ class Cluster:
         topic = self.topics.get(name)
         if topic is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        for observer in self.on_topic_deleted:
-            observer(topic)
         del self.topics[name]
         del self.topics_by_id[topic.topic_id]
         unified = name.replace(".", "_")
         if unified in self._unified_names:
             self._unified_names[unified].discard(name)
         self.metadata_changed(topic)
+        for observer in self.on_topic_deleted:
+            observer(topic)
+        for partition in topic.partitions:
+            partition.delete()
 
     def ensure_internal_topic(self, name: str) -> Topic:
         """The internal topic of this name, created on first use (AutoTopicCreationManager)."""

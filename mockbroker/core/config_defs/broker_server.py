@@ -14,6 +14,7 @@ from mockbroker.core.config_defs.kinds import (
     ConfigDef,
     at_least,
     list_of,
+    one_of,
 )
 
 SERVER: tuple[ConfigDef, ...] = (
@@ -77,6 +78,8 @@ SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("queued.max.requests", INT, "500", at_least(1)),
     ConfigDef("quota.window.num", INT, "11", at_least(1)),
     ConfigDef("quota.window.size.seconds", INT, "1", at_least(1)),
+    # Our own, not Kafka's: see decision 4 of the design, "Validation".
+    ConfigDef("record.validation", STRING, "headers", one_of("headers", "always"), internal=True),
     ConfigDef("request.timeout.ms", INT, "30000"),
     ConfigDef(
         "server.max.startup.time.ms", LONG, "9223372036854775807", at_least(0), internal=True

@@ -56,12 +56,11 @@ PER_BROKER = UpdateMode.PER_BROKER
 CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 
 _INTEGER_BITS = {INT: 32, SHORT: 16, LONG: 64}
-_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+# Patterns stay text until first used (re caches them): compiling costs start-up time.
+_INTEGER = r"[+-]?[0-9]+"
 # java.lang.Double.parseDouble, hexadecimal floats left out
-_DOUBLE = re.compile(
-    r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?", re.ASCII
-)
-_COMMA = re.compile(r"\s*,\s*")
+_DOUBLE = r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?"
+_COMMA = r"\s*,\s*"
 
 
 class ConfigDef(NamedTuple):
@@ -104,16 +103,16 @@ def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
                 )
             return lowered == "true"
         case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
-            if _INTEGER.fullmatch(trimmed) and len(trimmed) < 64:
+            if re.fullmatch(_INTEGER, trimmed) and len(trimmed) < 64:
                 number = int(trimmed)
                 if -(1 << (_INTEGER_BITS[kind] - 1)) <= number < 1 << (_INTEGER_BITS[kind] - 1):
                     return number
         case ConfigType.DOUBLE:
-            matched = _DOUBLE.fullmatch(trimmed)
+            matched = re.fullmatch(_DOUBLE, trimmed)
             if matched:
                 return float(matched.group(1))
         case ConfigType.LIST:
-            return tuple(_COMMA.split(trimmed)) if trimmed else ()
+            return tuple(re.split(_COMMA, trimmed)) if trimmed else ()
         case _:
             return trimmed
     raise ConfigError(name, invalid(name, text, f"Not a number of type {kind.name}"))
@@ -239,28 +238,28 @@ def GZIP_LEVEL(name: str, value: ConfigValue) -> str | None:  # noqa: N802
     return invalid(name, to_text(value), "Value must be between 1 and 9 or equal to -1")
 
 
-_REPLICA = re.compile(r"[0-9]+:[0-9]+", re.ASCII)
+_REPLICA = r"[0-9]+:[0-9]+"
 
 
 def THROTTLED_REPLICAS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
     """`*`, or partition:broker pairs (ThrottledReplicaListValidator)."""
     assert isinstance(value, tuple)
-    if value == ("*",) or all(_REPLICA.fullmatch(item) for item in value):
+    if value == ("*",) or all(re.fullmatch(_REPLICA, item) for item in value):
         return None
     form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
     reason = f"{name} must be the literal '*' or a list of replicas in the following format: {form}"
     return invalid(name, f"[{', '.join(value)}]", reason)
 
 
-_HOST_PORT = re.compile(r"\[?[0-9a-zA-Z\-._%:]+\]?:[0-9]+", re.ASCII)
-_VOTER = re.compile(r"[0-9]+@[0-9a-zA-Z\-._%:\[\]]+:[0-9]+", re.ASCII)
+_HOST_PORT = r"\[?[0-9a-zA-Z\-._%:]+\]?:[0-9]+"
+_VOTER = r"[0-9]+@[0-9a-zA-Z\-._%:\[\]]+:[0-9]+"
 
 
 def HOST_PORTS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
     """A list of host:port."""
     assert isinstance(value, tuple)
     for item in value:
-        if not _HOST_PORT.fullmatch(item):
+        if not re.fullmatch(_HOST_PORT, item):
             return (
                 f"Failed to parse host name from {item} for the configuration {name}. "
                 'Each entry should be in the form "{host}:{port}"'
@@ -271,7 +270,7 @@ def HOST_PORTS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
 def QUORUM_VOTERS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
     """A list of id@host:port."""
     assert isinstance(value, tuple)
-    if all(_VOTER.fullmatch(item) for item in value):
+    if all(re.fullmatch(_VOTER, item) for item in value):
         return None
     return (
         f"Invalid configuration value for {name}. "
@@ -279,15 +278,17 @@ def QUORUM_VOTERS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
     )
 
 
-_DURATION = re.compile(
-    r"by_duration:\+?[pP](?=\d|[tT]\d)(\d+[dD])?([tT](?=\d)(\d+[hH])?(\d+[mM])?(\d+(\.\d{0,9})?[sS])?)?",
-    re.ASCII,
+_DURATION = (
+    r"by_duration:\+?[pP](?=[0-9]|[tT][0-9])([0-9]+[dD])?"
+    r"([tT](?=[0-9])([0-9]+[hH])?([0-9]+[mM])?([0-9]+(\.[0-9]{0,9})?[sS])?)?"
 )
 
 
 def SHARE_OFFSET_RESET(name: str, value: ConfigValue) -> str | None:  # noqa: N802
     """`earliest`, `latest` or an ISO-8601 duration back from now (KIP-932)."""
-    if value in ("earliest", "latest") or (isinstance(value, str) and _DURATION.fullmatch(value)):
+    if value in ("earliest", "latest") or (
+        isinstance(value, str) and re.fullmatch(_DURATION, value)
+    ):
         return None
     reason = (
         f"Invalid value `{value}` for configuration {name}. The value must be either 'earliest', "
