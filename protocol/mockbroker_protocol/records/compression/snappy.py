@@ -46,18 +46,11 @@ def compress_raw(data: Buffer) -> Buffer:
 
 def decompress(data: Buffer, limit: int) -> Buffer:
     view = memoryview(data)
-    if view[:8] != _XERIAL_MAGIC:
-        out = bytearray(_stated_length(view, 0, limit))
-        _decompress_block(view, memoryview(out), 0)
-        return out
-    blocks = list(_xerial_blocks(view))
-    lengths = []
-    total = 0
-    for start, end in blocks:
-        length = _stated_length(view[start:end], start, limit - total)
-        total += length
-        lengths.append(length)
-    out = bytearray(total)
+    blocks = _xerial_blocks(view) if view[:8] == _XERIAL_MAGIC else [(0, len(view))]
+    lengths = [_stated_length(view[start:end], start) for start, end in blocks]
+    if sum(lengths) > limit:
+        raise too_large(limit)
+    out = bytearray(sum(lengths))
     target = memoryview(out)
     at = 0
     for (start, end), length in zip(blocks, lengths, strict=True):
@@ -89,7 +82,7 @@ def _xerial_blocks(view: memoryview) -> list[tuple[int, int]]:
     return blocks
 
 
-def _stated_length(block: memoryview, byte: int, limit: int) -> int:
+def _stated_length(block: memoryview, byte: int) -> int:
     """The decompressed length that a raw block states in front."""
     length = shift = 0
     for index in range(_LENGTH_BYTES_MAX):
@@ -97,8 +90,6 @@ def _stated_length(block: memoryview, byte: int, limit: int) -> int:
             break
         length |= (block[index] & 0x7F) << shift
         if block[index] < 0x80:
-            if length > limit:
-                raise too_large(limit)
             # A false length allocates nothing.
             if length > _RATIO_MAX * len(block):
                 raise CompressionError(byte, f"snappy: a length of {length} bytes cannot be true")

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from mockbroker_protocol.records import (
+    ControlType,
+    CorruptBatchError,
+    Record,
+    UnsupportedMagicError,
+    build_batch,
+    build_marker,
+    next_fetch_offset,
+    read_records,
+)
+from tests.protocol.records.test_legacy import message, wrapper
+
+MARKER = bytes(
+    build_marker(
+        ControlType.ABORT,
+        producer_id=1,
+        producer_epoch=0,
+        coordinator_epoch=0,
+        timestamp=9,
+        base_offset=6,
+    )
+)
+
+
+def mixture() -> bytes:
+    """Offsets 0 (v0), 1-2 (v1, compressed), 3-5 (v2), 6 (marker), 7 (v2)."""
+    inner = message(0, None, b"one") + message(1, None, b"two")
+    three = build_batch([Record(value=b"v2")] * 3, base_offset=3, codec=4)
+    last = build_batch([Record(value=b"last")], base_offset=7)
+    return b"".join([message(0, None, b"zero", magic=0), wrapper(2, inner), three, MARKER, last])
+
+
+def test_all_formats_are_read_in_one_go_without_control_records():
+    assert [record.offset for record in read_records(mixture())] == [0, 1, 2, 3, 4, 5, 7]
+
+
+@pytest.mark.covers("S319")
+def test_control_records_are_there_for_those_who_ask():
+    offsets = [record.offset for record in read_records(mixture(), include_control=True)]
+    assert offsets == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+def test_an_incomplete_batch_at_the_end_is_dropped():
+    data = mixture()
+    for cut in (1, 20, 69):
+        assert [record.offset for record in read_records(data[:-cut])][-1] == 5
+        assert next_fetch_offset(data[:-cut], 0) == 7
+
+
+def test_the_next_offset_is_after_the_last_whole_batch():
+    assert next_fetch_offset(b"", 41) == 41
+    assert next_fetch_offset(mixture(), 0) == 8
+    assert next_fetch_offset(MARKER, 3) == 7
+    assert next_fetch_offset(message(12, None, b"x"), 3) == 13
+    emptied = build_batch([], base_offset=20, last_offset=29)
+    assert next_fetch_offset(emptied, 20) == 30
+    assert list(read_records(emptied)) == []
+
+
+def test_a_wrong_checksum_is_refused_unless_told_to_trust():
+    batch = build_batch([Record(value=b"value")])
+    batch[-2] ^= 1
+    with pytest.raises(CorruptBatchError, match="crc-32c"):
+        list(read_records(batch))
+    assert [record.value for record in read_records(batch, check_crcs=False)] == [b"valud"]
+
+
+def test_formats_to_come_are_refused():
+    batch = build_batch([Record()])
+    batch[16] = 3
+    with pytest.raises(UnsupportedMagicError, match="magic 3"):
+        list(read_records(batch))
