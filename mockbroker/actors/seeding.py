@@ -49,7 +49,7 @@ def _append(cluster: Cluster, topic: Topic, records: Sequence[SeedRecord]) -> No
         )
     for index, kept in by_partition.items():
         for batch in _batches(kept):
-            topic.partitions[index].append_records(build_batch(batch))
+            topic.partitions[index].append_records(build_batch(batch), cluster.now_ms())
 
 
 def _batches(records: Sequence[Record]) -> list[list[Record]]:
