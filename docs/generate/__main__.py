@@ -1,0 +1,68 @@
+"""Write, or with `--check` compare, every generated file of the project.
+
+    python docs/generate [--check]
+
+Each page is a function from nothing to text; what it reads is the code itself, or data committed in
+`docs/_data`. Exit code 1 if `--check` finds a file that differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import api_coverage
+import checklist
+import command_line
+import configs
+import error_codes
+import group_states
+
+from mockbroker_protocol import generate as protocol
+
+DOCS = Path(__file__).resolve().parents[1]
+REFERENCE = DOCS / "reference"
+
+PAGES: dict[Path, Callable[[], str]] = {
+    REFERENCE / "api-coverage.md": api_coverage.page,
+    REFERENCE / "checklist.md": checklist.page,
+    REFERENCE / "classic-group.md": group_states.page,
+    REFERENCE / "classic-group.svg": group_states.picture,
+    REFERENCE / "command-line.md": command_line.page,
+    REFERENCE / "configs.md": configs.page,
+    REFERENCE / "error-codes.md": error_codes.page,
+}
+
+
+def stale_pages() -> list[tuple[Path, str]]:
+    """The pages whose committed text is not what the code says, with the right text."""
+    found = []
+    for path, page in PAGES.items():
+        text = page()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            found.append((path, text))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="docs/generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+    check = parser.parse_args().check
+    messages = ["--docs", str(REFERENCE / "messages.md")]
+    code = protocol.main([*messages, "--check"] if check else messages)
+    for path, text in stale_pages():
+        sys.stdout.write(f"{'differs' if check else 'writing'}: {path.relative_to(DOCS.parent)}\n")
+        if check:
+            code = 1
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    if check and code:
+        sys.stdout.write("`make generate` brings them up to date\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Which APIs the handlers serve, read off the handlers themselves."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from markdown import page as join
+from markdown import table
+
+from mockbroker.core.profiles import LATEST, profile_of
+from mockbroker.handlers import load_all
+from mockbroker.handlers.base import APIS
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.declarations import schema_module
+from mockbroker_protocol.declare import NEVER, Message
+
+NOTES = Path(__file__).resolve().parents[1] / "_data" / "api_notes.toml"
+
+INTRO = f"""
+# API coverage
+
+Made from the handlers: the versions stand beside the code that serves them, and `ApiVersions`
+answers from the same place, so neither this page nor a client can be told anything else. The third
+column is what a Kafka {LATEST} broker offers its clients.
+"""
+
+
+def notes() -> dict[str, str]:
+    """API name in upper snake case -> what is worth knowing of it, or why it has no handler."""
+    return {
+        name: str(text) for name, text in tomllib.loads(NOTES.read_text(encoding="utf-8")).items()
+    }
+
+
+def kafka_name(key: ApiKey) -> str:
+    """`LIST_OFFSETS` as Kafka's message name, `ListOffsets`."""
+    return str(schema_module(key.name.lower()).REQUEST.name).removesuffix("Request")
+
+
+def versions(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def kafka_versions(key: ApiKey, request: Message, high: int) -> str:
+    # A 4.3 broker advertises Produce from 0 on but serves it from 3 (KAFKA-18659).
+    low = 0 if key is ApiKey.PRODUCE else request.versions.low
+    return versions(low, high)
+
+
+def page() -> str:
+    load_all()
+    known = notes()
+    served, missing = [], []
+    for number, high in sorted(profile_of(LATEST).max_versions.items()):
+        key = ApiKey(number)
+        request: Message = schema_module(key.name.lower()).REQUEST
+        flexible = "never" if request.flexible == NEVER else str(request.flexible.low)
+        kafka = kafka_versions(key, request, high)
+        note = known.get(key.name, "")
+        api = APIS.get(number)
+        if api is None:
+            missing.append((number, kafka_name(key), kafka, note))
+        else:
+            ours = versions(api.min_version, api.max_version)
+            served.append((number, kafka_name(key), ours, kafka, flexible, note))
+    parts = [
+        INTRO,
+        table(("key", "API", "served", f"Kafka {LATEST}", "flexible from", "notes"), served),
+    ]
+    if missing:
+        parts += [
+            "## Not served",
+            "Not advertised, so that clients do without. Their codecs exist.",
+            table(("key", "API", f"Kafka {LATEST}", "why"), missing),
+        ]
+    return join(*parts)

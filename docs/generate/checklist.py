@@ -1,0 +1,124 @@
+"""Which things that clients can see are shown by which tests, and how those ended.
+
+The tests are found in their source (`@pytest.mark.covers("S12")` on a function, a class or a whole
+module), the results in `docs/_data/covers.json`, which `make docs` writes by running every test.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from markdown import page as join
+from markdown import table
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = ROOT / "docs" / "_data" / "checklist.toml"
+RESULTS = ROOT / "docs" / "_data" / "covers.json"
+
+INTRO = """
+# Checklist
+
+What people who work with Kafka know, meet or fear, and the tests that show it here. A row without a
+test is not claimed. Results are those of the last `make docs`.
+"""
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def tests_by_row() -> dict[str, list[str]]:
+    """Row id -> node ids without parameters, in order."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        source = path.read_text(encoding="utf-8")
+        if "covers(" not in source:
+            continue
+        for node_id, rows in marked(ast.parse(source), path.relative_to(ROOT).as_posix()):
+            for row in rows:
+                if node_id not in found[row]:
+                    found[row].append(node_id)
+    return found
+
+
+def marked(module: ast.Module, path: str) -> Iterator[tuple[str, list[str]]]:
+    """The tests of one module that carry rows of their own or their class's or module's."""
+    shared = [
+        row
+        for node in module.body
+        if isinstance(node, ast.Assign) and _assigns(node, "pytestmark")
+        for row in rows_in(node.value)
+    ]
+    yield from _marked_in(module.body, path, shared)
+
+
+def _marked_in(
+    body: list[ast.stmt], prefix: str, shared: list[str]
+) -> Iterator[tuple[str, list[str]]]:
+    for node in body:
+        if not isinstance(node, Definition | ast.ClassDef):
+            continue
+        rows = shared + [row for mark in node.decorator_list for row in rows_in(mark)]
+        name = f"{prefix}::{node.name}"
+        if isinstance(node, ast.ClassDef):
+            yield from _marked_in(node.body, name, rows)
+        elif rows and node.name.startswith("test"):
+            yield name, rows
+
+
+def _assigns(node: ast.Assign, name: str) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
+
+
+def rows_in(expression: ast.expr) -> list[str]:
+    """The rows of every `pytest.mark.covers(...)` inside an expression."""
+    return [
+        argument.value
+        for node in ast.walk(expression)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "covers"
+        for argument in node.args
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    ]
+
+
+def page() -> str:
+    data = tomllib.loads(ROWS.read_text(encoding="utf-8"))
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    tests = tests_by_row()
+    shown = sum(1 for row in data["rows"] if tests.get(row["id"]))
+    parts = [INTRO, f"{shown} of {len(data['rows'])} rows have a test."]
+    for number, title in data["sections"].items():
+        rows = [row for row in data["rows"] if row["section"] == int(number)]
+        parts += [
+            f"## {title}",
+            table(
+                ("row", "what can be seen", "tests", "result"),
+                [
+                    (
+                        row["id"],
+                        row["title"],
+                        "<br>".join(f"`{shorter(test)}`" for test in tests.get(row["id"], [])),
+                        verdict(tests.get(row["id"], []), results.get(row["id"], {})),
+                    )
+                    for row in rows
+                ],
+            ),
+        ]
+    return join(*parts)
+
+
+def shorter(node_id: str) -> str:
+    return node_id.removeprefix("tests/")
+
+
+def verdict(tests: list[str], outcomes: dict[str, str]) -> str:
+    """One word for the row: its worst test."""
+    if not tests:
+        return ""
+    ended = [outcomes.get(test, "not run") for test in tests]
+    return next((word for word in ("failed", "not run", "skipped") if word in ended), "passed")
