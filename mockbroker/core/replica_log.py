@@ -220,6 +220,13 @@ class ReplicaLog:
         end = positions[last] if last < len(positions) else self.end_position
         return end - positions[first]
 
+    def offset_after(self, offset: int, size: int) -> int:
+        """Where a read that began at `offset` and returned `size` bytes goes on."""
+        positions = self._positions
+        first, _ = self._range(offset, offset + 1)
+        following = bisect_left(positions, positions[first] + size)
+        return self._base_offsets[following] if following < len(positions) else self.end_offset
+
     def _range(self, offset: int, upper_offset: int) -> tuple[int, int]:
         """Indexes of the batch that holds `offset` and of the first at or above `upper_offset`."""
         offsets = self._base_offsets

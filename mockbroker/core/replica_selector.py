@@ -1,0 +1,40 @@
+"""Which replica a consumer is told to read from (KIP-392)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.partition import Partition
+
+RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+NO_PREFERENCE = -1
+
+
+def preferred_replica(
+    cluster: Cluster, partition: Partition, rack_id: str, fetch_offset: int
+) -> int:
+    """The node id of a follower that the consumer should rather ask, or -1 to stay at the leader.
+
+    Asked on the leader only. With any `replica.selector.class` but Kafka's rack-aware one consumers
+    stay at the leader, which is what Kafka's LeaderSelector does. Candidates are the replicas of
+    the ISR in the consumer's rack that hold the offset; the leader wins if it is among them, then
+    the one with the furthest log end, then the highest node id (ReplicaView.comparator).
+    """
+    if not rack_id or cluster.config("replica.selector.class") != RACK_AWARE:
+        return NO_PREFERENCE
+    best = (-1, NO_PREFERENCE)
+    for node_id in partition.isr:
+        broker = cluster.brokers.get(node_id)
+        if broker is None or broker.fenced or broker.rack != rack_id:
+            continue
+        if node_id == partition.leader_id:
+            return NO_PREFERENCE
+        replica = partition.replica(node_id)
+        if replica is None:
+            continue
+        log = replica.log
+        if log.start_offset <= fetch_offset <= log.end_offset:
+            best = max(best, (log.end_offset, node_id))
+    return best[1]

@@ -1,0 +1,142 @@
+"""Fetch (key 1): hand out batches as they are stored, now or when there is enough of them.
+
+What a request asks for is found by its session (`core/fetch_session`). Its targets are then read in
+order until the size limits are reached (`fetch_read`). When that is less than the fetcher wants,
+and nothing is wrong, the reply is parked: it watches its partitions and looks again whenever one of
+them moves (DelayedFetch). What is answered in the end is always read anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.core.fetch_session import FetchContext, next_epoch
+from mockbroker.core.partition import Partition
+from mockbroker.handlers.base import Parked, api
+from mockbroker.handlers.fetch_read import Answer, FetchReader
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    NodeEndpoint,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.core.timers import Timer
+    from mockbroker.handlers.base import RequestContext
+
+TOPIC_IDS_SINCE = 13
+_INVALID_EPOCH = int(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+
+
+@api(ApiKey.FETCH, versions=(4, 18))
+def fetch(ctx: RequestContext, request: FetchRequest) -> FetchResponse | Parked[FetchResponse]:
+    """Answer with what is there, or park until `min_bytes` are, for at most `max_wait_ms`."""
+    context = ctx.broker.fetch_sessions.open_context(
+        request, by_id=ctx.header.api_version >= TOPIC_IDS_SINCE, now_ms=ctx.now_ms
+    )
+    if context.error:
+        return FetchResponse(error_code=context.error)
+    reader = FetchReader(ctx, request, context)
+    answers = reader.read()
+    if reader.must_answer or request.max_wait_ms <= 0:
+        return _respond(ctx, request, context, reader, answers)
+    return _PendingFetch(ctx, request, context, reader).start()
+
+
+def _respond(
+    ctx: RequestContext,
+    request: FetchRequest,
+    context: FetchContext,
+    reader: FetchReader,
+    answers: list[Answer],
+) -> FetchResponse:
+    """Make the response of the answers, and remember in the session what was told."""
+    session = context.session
+    if session is not None:
+        if session.epoch != next_epoch(request.session_epoch):
+            # Another request used the session while this one was parked.
+            return FetchResponse(error_code=_INVALID_EPOCH, session_id=session.session_id)
+        session_id = session.session_id
+    elif context.opens_session:
+        session_id = ctx.broker.fetch_sessions.create(
+            context.targets,
+            by_id=context.by_id,
+            privileged=reader.from_follower,
+            now_ms=ctx.now_ms,
+        )
+    else:
+        session_id = 0
+    if session_id:
+        reader.remember(answers)
+    topics: list[FetchableTopicResponse] = []
+    topic_key: str | bytes | None = None
+    for target, data in answers:
+        # Partitions of a topic that follow each other share its entry (FetchResponse.of).
+        if target.key[0] != topic_key:
+            topic_key = target.key[0]
+            name = "" if context.by_id else target.topic or ""
+            topics.append(FetchableTopicResponse(name, target.topic_id, []))
+        topics[-1].partitions.append(reader.final(target, data))
+    return FetchResponse(
+        session_id=session_id,
+        responses=topics,
+        node_endpoints=reader.hints.endpoints(NodeEndpoint),
+    )
+
+
+class _PendingFetch:
+    """A reply that waits for bytes (DelayedFetch)."""
+
+    __slots__ = (
+        "_context",
+        "_ctx",
+        "_parked",
+        "_reader",
+        "_request",
+        "_timer",
+        "_watched",
+    )
+
+    def __init__(
+        self,
+        ctx: RequestContext,
+        request: FetchRequest,
+        context: FetchContext,
+        reader: FetchReader,
+    ) -> None:
+        self._ctx = ctx
+        self._request = request
+        self._context = context
+        self._reader = reader
+        self._parked: Parked[FetchResponse] = Parked()
+        self._timer: Timer | None = None
+        # Each partition with the leader epoch under which the fetcher began to wait.
+        self._watched: dict[Partition, int] = {}
+
+    def start(self) -> Parked[FetchResponse]:
+        for partition in self._reader.partitions():
+            self._watched[partition] = partition.leader_epoch
+            partition.watch(self)
+        self._timer = self._ctx.cluster.timers.call_at(
+            self._ctx.now_ms + self._request.max_wait_ms, self._finish
+        )
+        return self._parked
+
+    def partition_changed(self, partition: Partition) -> None:
+        if (
+            partition.deleted
+            or partition.leader_epoch != self._watched[partition]
+            or self._reader.has_enough(partition)
+        ):
+            self._finish()
+
+    def _finish(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for partition in self._watched:
+            partition.unwatch(self)
+        reader = self._reader
+        answers = reader.read()
+        self._parked.complete(_respond(self._ctx, self._request, self._context, reader, answers))

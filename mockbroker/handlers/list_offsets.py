@@ -1,0 +1,176 @@
+"""ListOffsets (key 2): offsets of partitions by timestamp, or by one of the special values.
+
+The special values are negative and each came with some version; below that version, and for any
+other negative number, the partition is answered 35. Who asks decides how far the log reaches: a
+consumer up to the high watermark or last stable offset, a replica or debugger up to the log's end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.core.partition import Partition
+from mockbroker.core.replica_log import ReplicaLog
+from mockbroker.handlers.base import api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from mockbroker_protocol.records import RecordsError
+
+if TYPE_CHECKING:
+    from mockbroker.handlers.base import RequestContext
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+# ReplicaManager.timestampMinSupportedVersion
+SPECIAL_SINCE = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+TIERED = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
+
+CONSUMER = -1
+DEBUGGING_CONSUMER = -2
+READ_COMMITTED = 1
+OFFSET_NOT_AVAILABLE_SINCE = 5
+NOTHING = (-1, -1, -1)
+
+_UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
+_UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_LEADER_NOT_AVAILABLE = int(ErrorCode.LEADER_NOT_AVAILABLE)
+_NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION)
+_INVALID_REQUEST = int(ErrorCode.INVALID_REQUEST)
+_OFFSET_NOT_AVAILABLE = int(ErrorCode.OFFSET_NOT_AVAILABLE)
+
+
+@api(ApiKey.LIST_OFFSETS, versions=(1, 11))
+def list_offsets(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Answer each partition once; one that is named twice is refused."""
+    topics = ctx.cluster.topics
+    repeated = _repeated(request)
+    answers: dict[str, ListOffsetsTopicResponse] = {}
+    for wanted_topic in request.topics:
+        name = wanted_topic.name
+        topic = topics.get(name)
+        answer = answers.get(name)
+        if answer is None:
+            answer = answers[name] = ListOffsetsTopicResponse(name)
+        for wanted in wanted_topic.partitions:
+            index = wanted.partition_index
+            response = ListOffsetsPartitionResponse(index)
+            if (name, index) in repeated:
+                if any(known.partition_index == index for known in answer.partitions):
+                    continue
+                response.error_code = _INVALID_REQUEST
+            elif not _supported(wanted.timestamp, ctx.header.api_version):
+                response.error_code = _UNSUPPORTED_VERSION
+            elif topic is None or not 0 <= index < len(topic.partitions):
+                response.error_code = _UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                _look_up(ctx, request, wanted, topic.partitions[index], response)
+            answer.partitions.append(response)
+    return ListOffsetsResponse(topics=list(answers.values()))
+
+
+def _repeated(request: ListOffsetsRequest) -> set[tuple[str, int]]:
+    seen: set[tuple[str, int]] = set()
+    repeated: set[tuple[str, int]] = set()
+    for topic in request.topics:
+        for partition in topic.partitions:
+            key = (topic.name, partition.partition_index)
+            if key in seen:
+                repeated.add(key)
+            seen.add(key)
+    return repeated
+
+
+def _supported(timestamp: int, api_version: int) -> bool:
+    if timestamp >= 0:
+        return True
+    since = SPECIAL_SINCE.get(timestamp)
+    return since is not None and api_version >= since
+
+
+def _look_up(
+    ctx: RequestContext,
+    request: ListOffsetsRequest,
+    wanted: ListOffsetsPartition,
+    partition: Partition,
+    response: ListOffsetsPartitionResponse,
+) -> None:
+    """Fill in one partition's answer (Partition.fetchOffsetForTimestamp)."""
+    replica = partition.replica(ctx.broker.node_id)
+    if replica is None:
+        response.error_code = _NOT_LEADER
+        return
+    error = partition.check_leader_epoch(wanted.current_leader_epoch)
+    if (
+        not error
+        and request.replica_id != DEBUGGING_CONSUMER
+        and partition.leader_id != ctx.broker.node_id
+    ):
+        error = _NOT_LEADER
+    if error:
+        response.error_code = error
+        return
+    log = replica.log
+    fetchable = log.end_offset
+    settled = True
+    if request.replica_id == CONSUMER:
+        # A new leader that has not heard how far its own epoch's start was replicated.
+        settled = partition.leader_epoch_start_offset <= replica.high_watermark
+        fetchable = replica.high_watermark
+        if request.isolation_level == READ_COMMITTED:
+            fetchable = min(fetchable, partition.last_stable_offset)
+    timestamp = wanted.timestamp
+    if timestamp == LATEST:
+        if settled:
+            response.offset, response.leader_epoch = fetchable, partition.leader_epoch
+        else:
+            response.error_code = _not_settled(ctx)
+        return
+    try:
+        found_at, offset, epoch = _find(log, timestamp)
+    except RecordsError:
+        response.error_code = _UNKNOWN_SERVER_ERROR
+        return
+    if timestamp in (EARLIEST, EARLIEST_LOCAL) or -1 < offset < fetchable:
+        response.timestamp, response.offset, response.leader_epoch = found_at, offset, epoch
+    elif not settled and timestamp not in TIERED:
+        response.error_code = _not_settled(ctx)
+
+
+def _not_settled(ctx: RequestContext) -> int:
+    known = ctx.header.api_version >= OFFSET_NOT_AVAILABLE_SINCE
+    return _OFFSET_NOT_AVAILABLE if known else _LEADER_NOT_AVAILABLE
+
+
+def _find(log: ReplicaLog, timestamp: int) -> tuple[int, int, int]:
+    """(timestamp, offset, leader epoch) of what was asked for; -1 throughout when there is none.
+
+    Nothing is tiered here, so the values about remote storage find nothing, and the local log
+    starts where the log starts.
+    """
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        return -1, log.start_offset, log.epochs.earliest(log.start_offset)
+    if timestamp in TIERED:
+        return NOTHING
+    found = (
+        log.find_max_timestamp() if timestamp == MAX_TIMESTAMP else log.find_timestamp(timestamp)
+    )
+    return NOTHING if found is None else found

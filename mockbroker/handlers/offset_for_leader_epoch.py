@@ -1,0 +1,63 @@
+"""OffsetForLeaderEpoch (key 23): where an epoch ended, so that a reader can find where two
+histories part ways (KIP-101, KIP-320).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.handlers.base import api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.core.topic import Topic
+    from mockbroker.handlers.base import RequestContext
+
+_UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+@api(ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4))
+def offset_for_leader_epoch(
+    ctx: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Answer each partition from the leader's epoch history."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                wanted.topic,
+                [
+                    _answer(ctx, ctx.cluster.topics.get(wanted.topic), partition)
+                    for partition in wanted.partitions
+                ],
+            )
+            for wanted in request.topics
+        ]
+    )
+
+
+def _answer(
+    ctx: RequestContext, topic: Topic | None, wanted: OffsetForLeaderPartition
+) -> EpochEndOffset:
+    index = wanted.partition
+    if topic is None or not 0 <= index < len(topic.partitions):
+        return EpochEndOffset(_UNKNOWN_TOPIC_OR_PARTITION, index)
+    partition = topic.partitions[index]
+    node_id = ctx.broker.node_id
+    if node_id not in partition.replicas:
+        return EpochEndOffset(_NOT_LEADER, index)
+    error = partition.check_leader_epoch(wanted.current_leader_epoch)
+    if not error and partition.leader_id != node_id:
+        error = _NOT_LEADER
+    if error:
+        return EpochEndOffset(error, index)
+    log = partition.log
+    epoch, end_offset = log.epochs.end_offset_for(wanted.leader_epoch, log.end_offset)
+    return EpochEndOffset(0, index, epoch, end_offset)

@@ -1,0 +1,103 @@
+"""Reading the records field of a Produce request: exactly one whole batch of message format v2.
+
+The rules are those of Kafka's ByteBufferLogInputStream and ProduceRequest.validateRecords: bytes
+that do not make up a whole batch are no batch, and impossible sizes or formats are corruption.
+Corruption at the front is found while the request is read and refuses all of it; behind a batch it
+refuses that partition.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import HEADER_SIZE, BatchHeader, CompressionType
+from mockbroker_protocol.records.batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET
+from mockbroker_protocol.types import Records
+
+SIZE_MIN = 14  # LegacyRecord.RECORD_OVERHEAD_V0
+MAGIC_MAX = 2
+ZSTD_SINCE = 7
+_LENGTH = struct.Struct(">i")
+_LENGTH_AT = 8
+_ZSTD = int(CompressionType.ZSTD)
+
+_NONE = 0
+_INVALID_RECORD = int(ErrorCode.INVALID_RECORD)
+_CORRUPT = int(ErrorCode.CORRUPT_MESSAGE)
+_UNSUPPORTED_COMPRESSION = int(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+
+Opened = tuple[BatchHeader | None, memoryview | None, int]
+
+
+class RequestRefused(Exception):  # noqa: N818 - a verdict, not a failure
+    """A fault that refuses a whole request with one error code and message."""
+
+    def __init__(self, error: int, message: str | None) -> None:
+        super().__init__(message)
+        self.error = error
+        self.message = message
+
+
+class _Corrupt(Exception):  # noqa: N818
+    """Bytes that claim to be a batch of an impossible size or format."""
+
+
+def open_records(records: Records, api_version: int) -> Opened:
+    """(header, batch, error code) of a records field; nothing but the header is looked at.
+
+    Header and batch are None where there is no usable batch: then the error says why. Null records
+    give no error here. Raises RequestRefused for corruption at the front.
+    """
+    if records is None:
+        return None, None, _NONE
+    assert isinstance(records, memoryview)
+    size = len(records)
+    if size >= HEADER_SIZE:
+        header = BatchHeader(records)
+        if header.magic == MAGIC_MAX and header.length + LOG_OVERHEAD == size:
+            if api_version < ZSTD_SINCE and header.attributes & CODEC_MASK == _ZSTD:
+                return header, records, _UNSUPPORTED_COMPRESSION
+            return header, records, _NONE
+    return _open_odd(records, api_version)
+
+
+def _open_odd(records: memoryview, api_version: int) -> Opened:
+    """The same for records that are not just one batch."""
+    try:
+        size = _batch_size(records)
+    except _Corrupt as corrupt:
+        raise RequestRefused(_CORRUPT, str(corrupt)) from None
+    if size is None:
+        return None, None, _INVALID_RECORD
+    batch = records[:size]
+    if batch[MAGIC_OFFSET] != MAGIC_MAX:
+        return None, None, _INVALID_RECORD
+    if size < HEADER_SIZE:
+        return None, None, _CORRUPT
+    header = BatchHeader(batch)
+    if api_version < ZSTD_SINCE and header.attributes & CODEC_MASK == _ZSTD:
+        return header, batch, _UNSUPPORTED_COMPRESSION
+    try:
+        another = _batch_size(records[size:])
+    except _Corrupt:
+        return header, batch, _CORRUPT
+    return header, batch, _NONE if another is None else _INVALID_RECORD
+
+
+def _batch_size(records: memoryview) -> int | None:
+    """The size of the whole batch in front, or None when the bytes end before it does."""
+    if len(records) < LOG_OVERHEAD:
+        return None
+    length = _LENGTH.unpack_from(records, _LENGTH_AT)[0]
+    if length < SIZE_MIN:
+        raise _Corrupt(
+            f"Record size {length} is less than the minimum record overhead ({SIZE_MIN})"
+        )
+    if len(records) <= MAGIC_OFFSET:
+        return None
+    magic = records[MAGIC_OFFSET]
+    if magic > MAGIC_MAX:
+        raise _Corrupt(f"Invalid magic found in record: {magic if magic < 128 else magic - 256}")
+    size: int = length + LOG_OVERHEAD
+    return size if size <= len(records) else None
