@@ -1,0 +1,92 @@
+"""What mockbroker wants to reach, as data, and the verdict on a run."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.model import Unit
+from bench.run import Results
+
+OURS = "mockbroker"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound on `measure` of ours: absolute, or a ratio to the best figure of the peers named.
+
+    Whether it bounds from above or below follows from the measure: for speeds it is the least,
+    for times and sizes the most.
+    """
+
+    measure: str
+    bound: float
+    peers: tuple[str, ...] = ()
+
+    def words(self, unit: Unit) -> str:
+        sign = "≥" if unit.better == "higher" else "≤"
+        if not self.peers:
+            return f"{sign} {unit.text(self.bound)}"
+        whom = self.peers[0] if len(self.peers) == 1 else "the better of " + "/".join(self.peers)
+        return f"{sign} {self.bound:g}× {whom}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a goal came out. `value` is the absolute figure or the ratio; None if not measured."""
+
+    goal: Goal
+    value: float | None
+    met: bool | None
+
+
+def _both_sizes(name: str, driver: str, bound: float, peers: tuple[str, ...]) -> list[Goal]:
+    return [Goal(f"{name}-{driver}-{size}", bound, peers) for size in ("100B", "1KiB")]
+
+
+GOALS: tuple[Goal, ...] = (
+    Goal("start", 0.3),
+    Goal("second-cluster", 0.010),
+    Goal("idle", 60e6),
+    Goal("api-versions-p50", 1.0, ("kfake",)),
+    Goal("sequential-p50", 0.8, ("real",)),
+    Goal("sequential-p50", 1.25, ("kfake",)),
+    *(
+        Goal(f"delivery-{percent}", bound, (peer,))
+        for percent in ("p50", "p99")
+        for peer, bound in (("real", 0.5), ("kfake", 1.5))
+    ),
+    *_both_sizes("produce", "librdkafka", 1.0, ("kfake",)),
+    *_both_sizes("produce", "franz-go", 1.0, ("kfake",)),
+    *_both_sizes("consume", "librdkafka", 1.0, ("real", "kfake")),
+    Goal("stored", 1.2),
+    Goal("metadata-p50", 0.020),
+)
+
+
+def ratios(results: Results, measure: str, peers: Sequence[str], better: str) -> list[float]:
+    """Ours over the best of the peers, round by round; rounds that lack either are left out.
+
+    Ratios are taken within a round because its turns ran one after another: the machine's bad
+    minutes are in both.
+    """
+    best = max if better == "higher" else min
+    found = []
+    for figures in results.rounds(measure):
+        others = [figures[peer] for peer in peers if peer in figures]
+        if OURS in figures and len(others) == len(peers):
+            found.append(figures[OURS] / best(others))
+    return found
+
+
+def judge(goal: Goal, results: Results, unit: Unit) -> Verdict:
+    if goal.peers:
+        values = ratios(results, goal.measure, goal.peers, unit.better)
+    else:
+        values = [figures[OURS] for figures in results.rounds(goal.measure) if OURS in figures]
+    if not values:
+        return Verdict(goal, None, None)
+    value = statistics.median(values)
+    met = value >= goal.bound if unit.better == "higher" else value <= goal.bound
+    return Verdict(goal, value, met)

@@ -1,0 +1,143 @@
+"""The peers: how each is had, started and given topics."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import process
+from bench.model import Peer, Running, UnavailableError
+from tests.support import golang, maven
+from tests.support.real_kafka import KAFKA_JVM_FLAGS, RealKafka
+
+HERE = Path(__file__).parent
+BROKERS = 3
+"""As many as mockbroker and kfake start by default. Real Kafka is one node: three JVMs would
+compete with the others for the machine, and every topic here has one replica anyway."""
+ADMIN_TIMEOUT_S = 120.0
+
+
+class _WithTopics:
+    """Topics through the admin client, for peers that have such an API."""
+
+    def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None:
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import NewTopic
+
+        admin = _admin_client(running)
+        try:
+            admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(ADMIN_TIMEOUT_S)
+        except KafkaException as error:
+            raise RuntimeError(f"CreateTopics: {error}") from None
+
+    def delete_topic(self, running: Running, topic: str) -> None:
+        from confluent_kafka import KafkaException
+
+        admin = _admin_client(running)
+        try:
+            admin.delete_topics([topic])[topic].result(ADMIN_TIMEOUT_S)
+        except KafkaException as error:
+            raise RuntimeError(f"DeleteTopics: {error}") from None
+
+
+class Mockbroker(_WithTopics):
+    name, title = "mockbroker", "mockbroker"
+
+    def prepare(self) -> None:
+        """It is what runs this bench."""
+
+    @contextmanager
+    def start(self) -> Iterator[Running]:
+        ports = process.consecutive_free_ports(BROKERS)
+        script = Path(sys.executable).with_name("mockbroker")
+        words = ("serve", "--brokers", str(BROKERS), "--port", str(ports[0]), "--admin-port", "0")
+        with _started(self, [str(script), *words], ports) as (running, child, output):
+            process.wait_for_line(child, output, "ready ")  # the admin side is up as well
+            yield running
+
+
+class RealKafkaPeer(_WithTopics):
+    name, title = "real", "real Kafka 4.3.1"
+
+    def prepare(self) -> None:
+        try:
+            maven.jars("kafka-server")
+        except maven.MavenError as error:
+            raise UnavailableError(str(error)) from None
+
+    @contextmanager
+    def start(self) -> Iterator[Running]:
+        with RealKafka(jvm_flags=KAFKA_JVM_FLAGS) as kafka:
+            yield Running(self, kafka.bootstrap_servers, tuple(kafka.pids), kafka.start_s)
+
+
+class Kfake(_WithTopics):
+    name, title = "kfake", "kfake"
+
+    def prepare(self) -> None:
+        self._program()
+
+    @contextmanager
+    def start(self) -> Iterator[Running]:
+        ports = process.consecutive_free_ports(BROKERS)
+        with _started(self, [str(self._program()), *map(str, ports)], ports) as (running, _, _):
+            yield running
+
+    def _program(self) -> Path:
+        try:
+            return golang.build(HERE / "kfake", ".", "kfake")
+        except golang.GoError as error:
+            raise UnavailableError(str(error)) from None
+
+
+class LibrdkafkaMock:
+    name, title = "librdkafka-mock", "librdkafka's mock"
+
+    def prepare(self) -> None:
+        try:
+            import confluent_kafka  # noqa: F401
+        except ImportError as error:
+            raise UnavailableError(str(error)) from None
+
+    @contextmanager
+    def start(self) -> Iterator[Running]:
+        command = [sys.executable, "-m", "bench.peers.librdkafka_mock", str(BROKERS)]
+        begun = time.monotonic()
+        with process.child(command) as (child, output):
+            line = process.wait_for_line(child, output, "ready ")
+            bootstrap = line.removeprefix("ready ")
+            running = Running(self, bootstrap, (child.pid,), 0.0)
+            process.wait_for_metadata(child, output, running.address)
+            yield Running(self, bootstrap, (child.pid,), time.monotonic() - begun)
+
+    def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None:
+        """It has no CreateTopics; asking for the topic makes it, with four partitions."""
+        _admin_client(running).list_topics(topic, ADMIN_TIMEOUT_S)
+
+    def delete_topic(self, running: Running, topic: str) -> None:
+        """It has no DeleteTopics; what it keeps of a topic is bounded."""
+
+
+PEERS: tuple[Peer, ...] = (Mockbroker(), RealKafkaPeer(), Kfake(), LibrdkafkaMock())
+
+
+def _admin_client(running: Running):  # type: ignore[no-untyped-def]  # confluent-kafka has no types
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient({"bootstrap.servers": running.bootstrap_servers, "log_level": 2})
+
+
+@contextmanager
+def _started(
+    peer: Peer, command: list[str], ports: list[int]
+) -> Iterator[tuple[Running, subprocess.Popen[bytes], Path]]:
+    bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
+    begun = time.monotonic()
+    with process.child(command) as (child, output):
+        process.wait_for_metadata(child, output, ("127.0.0.1", ports[0]))
+        start_s = time.monotonic() - begun
+        yield Running(peer, bootstrap, (child.pid,), start_s), child, output

@@ -1,0 +1,94 @@
+"""Child processes: free ports, start, the wait for an answer, resident memory, the end."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench import raw
+from bench.model import UnavailableError
+
+START_TIMEOUT_S = 20.0
+STOP_TIMEOUT_S = 10.0
+CONNECT_PAUSE_S = 0.001
+PORT_TRIES = 200
+
+
+def consecutive_free_ports(count: int) -> list[int]:
+    """`count` ports of 127.0.0.1 in a row that were free a moment ago."""
+    for _ in range(PORT_TRIES):
+        with contextlib.ExitStack() as stack:
+            first = stack.enter_context(socket.socket())
+            first.bind(("127.0.0.1", 0))
+            ports = range(first.getsockname()[1], first.getsockname()[1] + count)
+            try:
+                for port in ports[1:]:
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except (OSError, OverflowError):
+                continue
+            return list(ports)
+    raise UnavailableError(f"no {count} free ports in a row")
+
+
+@contextlib.contextmanager
+def child(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Run a command; yields it and the file that holds its output. SIGTERM at the end."""
+    with tempfile.NamedTemporaryFile(prefix="bench-", suffix=".out") as output:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+        except OSError as error:
+            raise UnavailableError(str(error)) from None
+        try:
+            yield process, Path(output.name)
+        finally:
+            process.terminate()
+            try:
+                process.wait(STOP_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def wait_for_metadata(
+    process: subprocess.Popen[bytes], output: Path, address: tuple[str, int]
+) -> None:
+    """Return as soon as the process answers Metadata. Raises UnavailableError if it will not."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while raw.brokers_seen(address) == 0:
+        if process.poll() is not None or time.monotonic() > deadline:
+            words = output.read_text(errors="replace").strip().splitlines()[-3:]
+            raise UnavailableError("it did not start: " + " / ".join(words))
+        time.sleep(CONNECT_PAUSE_S)
+
+
+def wait_for_line(process: subprocess.Popen[bytes], output: Path, start: str) -> str:
+    """The first line of the output that begins with `start`. Raises UnavailableError if none comes."""
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while True:
+        text = output.read_text(errors="replace")
+        for line in text.splitlines(keepends=True):
+            if line.startswith(start) and line.endswith("\n"):
+                return line.strip()
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise UnavailableError(
+                "it did not start: " + " / ".join(text.strip().splitlines()[-3:])
+            )
+        time.sleep(CONNECT_PAUSE_S)
+
+
+def resident_bytes(pids: Sequence[int]) -> int:
+    """Resident memory of the processes together, as `ps` counts it."""
+    words = subprocess.run(
+        ["ps", "-o", "rss=", "-p", ",".join(map(str, pids))],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    return sum(map(int, words)) * 1024

@@ -1,0 +1,22 @@
+"""The workloads, in the order in which a run takes them."""
+
+from __future__ import annotations
+
+from bench.model import Workload
+from bench.workloads.bulk import bulk_workloads
+from bench.workloads.footprint import IdleMemory, SecondCluster, Start, StoredBytes
+from bench.workloads.latency import Delivery, Sequential
+from bench.workloads.wire import ApiVersions, Connections, FullMetadata
+
+WORKLOADS: tuple[Workload, ...] = (
+    Start(),
+    SecondCluster(),
+    IdleMemory(),
+    ApiVersions(),
+    Sequential(),
+    Delivery(),
+    *bulk_workloads(),
+    StoredBytes(),
+    Connections(),
+    FullMetadata(),
+)

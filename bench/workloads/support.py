@@ -1,0 +1,28 @@
+"""Topics for one turn, and what turns a list of times into figures."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from bench.model import Running
+
+_numbers = itertools.count(1)
+
+
+@contextmanager
+def fresh_topic(running: Running) -> Iterator[str]:
+    """A topic of one partition that goes away after the turn, so that peers do not fill up."""
+    topic = f"bench-{next(_numbers)}"
+    running.peer.create_topic(running, topic)
+    try:
+        yield topic
+    finally:
+        running.peer.delete_topic(running, topic)
+
+
+def percentile(values: list[float], percent: float) -> float:
+    """The smallest value that at least `percent` of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * percent // 100).__int__() - 1)]

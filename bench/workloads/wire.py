@@ -1,0 +1,102 @@
+"""Raw requests on sockets of our own: round trips, many connections, large answers."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Mapping
+
+from bench import process, raw
+from bench.model import (
+    MEGABYTES,
+    MICROSECONDS,
+    MILLISECONDS,
+    Figures,
+    Measure,
+    Running,
+    Scale,
+)
+from bench.workloads.support import percentile
+
+METADATA_TURNS = 20
+TOPIC_PARTITIONS = 100
+
+
+class ApiVersions:
+    """The smallest request there is, on one open connection."""
+
+    name = "api-versions"
+    fresh = False
+    excluded: Mapping[str, str] = {}
+    measures = (
+        Measure("api-versions-p50", "ApiVersions round trip p50", MICROSECONDS),
+        Measure("api-versions-p99", "ApiVersions round trip p99", MICROSECONDS),
+    )
+
+    def prepare(self) -> None:
+        """Nothing to build."""
+
+    def run(self, running: Running, scale: Scale) -> Figures:
+        with raw.RawConnection(running.address) as connection:
+            _times(connection, raw.api_versions(), scale.round_trips // 10)
+            times = _times(connection, raw.api_versions(), scale.round_trips)
+        p50, p99 = (measure.name for measure in self.measures)
+        return {p50: percentile(times, 50), p99: percentile(times, 99)}
+
+
+class Connections:
+    """Open many connections and ask each for ApiVersions; they all stay open to the end."""
+
+    name = "connections"
+    fresh = True
+    excluded: Mapping[str, str] = {}
+    measures = (
+        Measure("connections-time", "500 connections: time", MILLISECONDS),
+        Measure("connections-memory", "500 connections: memory", MEGABYTES),
+    )
+
+    def prepare(self) -> None:
+        """Nothing to build."""
+
+    def run(self, running: Running, scale: Scale) -> Figures:
+        with contextlib.ExitStack() as stack:
+            before = process.resident_bytes(running.pids)
+            begun = time.perf_counter()
+            for _ in range(scale.connections):
+                connection = stack.enter_context(raw.RawConnection(running.address))
+                connection.round_trip(raw.api_versions())
+            seconds = time.perf_counter() - begun
+            grown = process.resident_bytes(running.pids) - before
+        return {"connections-time": seconds, "connections-memory": max(0, grown)}
+
+
+class FullMetadata:
+    """Metadata of every topic of a cluster with many partitions."""
+
+    name = "metadata"
+    fresh = True
+    excluded: Mapping[str, str] = {
+        "real": "takes minutes to make the topics",
+        "librdkafka-mock": "cannot be told how many partitions to make",
+    }
+    measures = (Measure("metadata-p50", "full Metadata of 10,000 partitions", MILLISECONDS),)
+
+    def prepare(self) -> None:
+        """Nothing to build."""
+
+    def run(self, running: Running, scale: Scale) -> Figures:
+        for number in range(scale.partitions // TOPIC_PARTITIONS):
+            running.peer.create_topic(running, f"bench-metadata-{number}", TOPIC_PARTITIONS)
+        with raw.RawConnection(running.address) as connection:
+            times = _times(connection, raw.metadata_of_all_topics(), METADATA_TURNS)
+        return {"metadata-p50": percentile(times, 50)}
+
+
+def _times(connection: raw.RawConnection, request: bytes, count: int) -> list[float]:
+    """Seconds of each of `count` round trips."""
+    times = []
+    for _ in range(count):
+        begun = time.perf_counter()
+        connection.round_trip(request)
+        times.append(time.perf_counter() - begun)
+    return times
