@@ -188,7 +188,7 @@ class ClassicGroup(GroupRounds):
             )
 
     def _replace_static(self, join: Join, instance_id: str, old_id: str, now_ms: int) -> None:
-        """A static member is back with an empty id (KIP-345): it takes over from its former self."""
+        """A static member is back without an id: it replaces its former self (KIP-345)."""
         roster = self.roster
         old = roster.members[old_id]
         old_leader = roster.leader or NO_LEADER

@@ -75,7 +75,7 @@ class GroupRounds(GroupBase):
                 self._drop(member)
         if not roster.elect_joined_leader() and roster.members:
             # Only static members are left and none of them is here: wait once more.
-            self._join_deadline_ms = now_ms + roster.rebalance_timeout_ms()
+            self._join_deadline_ms = now_ms + max(roster.rebalance_timeout_ms(), 1)
             return
         self.generation += 1
         self.pending_sync.clear()

@@ -77,7 +77,9 @@ def left(slot: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
 
 
 def join(slot: str, member_id: str = "", **fields: Any) -> Join:
-    """A Join of a client that has, or is to be given, the member id `member_id` or that of its slot."""
+    """A Join of a client that has, or is to be given, the member id `member_id` or that of its
+    slot.
+    """
     values: dict[str, Any] = {
         "new_member_id": slot,
         "client_id": "client",
@@ -154,7 +156,7 @@ class Playbook:
     def state(self) -> State:
         return self.group.state
 
-    # ------------------------------------------------------------------------------ common situations
+    # ------------------------------------------------------------------------ common situations
 
     def take_all(self) -> list[Effect]:
         """The effects so far, which thereby count as expected."""

@@ -1,0 +1,76 @@
+"""Rebuilding a shard from the log: the records of `__consumer_offsets` in their order.
+
+Only what is below the high watermark counts. A later record of the same key replaces an earlier
+one, a tombstone removes it, a transaction's commits wait for its marker. A group's members come
+back as of its last completed rebalance; whatever round was under way starts over.
+
+Source: CoordinatorLoaderImpl, and the replay methods of the two managers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.core.group_classic import ClassicGroup
+from mockbroker.core.group_records import GroupRecord, OffsetRecord, parse
+from mockbroker_protocol.records import (
+    BatchHeader,
+    ControlType,
+    Record,
+    iter_records,
+    parse_control_type,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.core.group_shard import GroupShard
+
+
+def load(shard: GroupShard, now_ms: int) -> None:
+    """Read the shard's partition up to the high watermark. The shard must be fresh."""
+    shard.loading = True
+    partition = shard.partition
+    high_watermark = partition.high_watermark
+    for batch in partition.log.batches():
+        header = BatchHeader(batch)
+        if header.base_offset >= high_watermark:
+            break
+        for record in iter_records(header, batch):
+            if header.is_control:
+                _replay_control(shard, header, record)
+            else:
+                producer_id = header.producer_id if header.is_transactional else -1
+                replay(shard, record, producer_id, now_ms)
+
+
+def _replay_control(shard: GroupShard, header: BatchHeader, record: Record) -> None:
+    kind = parse_control_type(record.key)
+    if kind in (ControlType.COMMIT, ControlType.ABORT):
+        committed = kind is ControlType.COMMIT
+        shard.offsets.end_transaction(header.producer_id, committed=committed)
+
+
+def replay(shard: GroupShard, record: Record, producer_id: int, now_ms: int) -> None:
+    """Take in one record. Kinds that this coordinator does not know are passed over."""
+    parsed = parse(record)
+    if isinstance(parsed, OffsetRecord):
+        _replay_offset(shard, parsed, producer_id, now_ms)
+    elif isinstance(parsed, GroupRecord):
+        if parsed.image is None:
+            shard.forget_group(parsed.group_id)
+        else:
+            shard.groups[parsed.group_id] = ClassicGroup.restore(
+                parsed.group_id, shard.settings, parsed.image, now_ms
+            )
+
+
+def _replay_offset(shard: GroupShard, record: OffsetRecord, producer_id: int, now_ms: int) -> None:
+    key = (record.group_id, record.topic, record.partition)
+    if record.value is None:
+        shard.offsets.remove(*key)
+        return
+    if record.group_id not in shard.groups:
+        shard.simple_group(record.group_id, now_ms)
+    if producer_id < 0:
+        shard.offsets.commit(*key, record.value)
+    else:
+        shard.offsets.commit_pending(producer_id, *key, record.value)

@@ -1,0 +1,161 @@
+"""Committed offsets of the groups of one partition of `__consumer_offsets`.
+
+A *committed offset* is in force. A *pending* one was committed inside a transaction that has not
+ended: its marker makes it committed, unless a later record has overtaken it, or drops it. The store
+only mirrors records that are in the log: whoever changes it has appended first, or is replaying.
+
+Source: Kafka's OffsetMetadataManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from mockbroker.core.ids import ZERO_UUID
+
+INVALID_OFFSET = -1
+NO_LEADER_EPOCH = -1
+NO_TIMESTAMP = -1
+
+
+class OffsetAndMetadata(msgspec.Struct, gc=False):
+    """What a consumer committed for a partition: the offset of the record it will read next.
+
+    `expire_timestamp_ms` is set only by clients that ask for a retention of their own (OffsetCommit
+    v2-v4). `record_offset`, the place in `__consumer_offsets`, is filled in once it is written.
+    -1 stands for none throughout.
+    """
+
+    offset: int
+    leader_epoch: int = NO_LEADER_EPOCH
+    metadata: str = ""
+    commit_timestamp_ms: int = NO_TIMESTAMP
+    expire_timestamp_ms: int = NO_TIMESTAMP
+    topic_id: bytes = ZERO_UUID
+    record_offset: int = -1
+
+
+Topics: TypeAlias = dict[str, dict[int, OffsetAndMetadata]]  # topic -> partition -> offset
+
+
+def is_of_other_topic(committed: OffsetAndMetadata, topic_id: bytes) -> bool:
+    """Whether the offset belongs to a former topic of the same name; an unknown id fits any."""
+    return ZERO_UUID not in {committed.topic_id, topic_id} and committed.topic_id != topic_id
+
+
+class OffsetStore:
+    """The offsets, committed and pending, by group, topic and partition."""
+
+    __slots__ = ("_open", "_pending", "committed")
+
+    def __init__(self) -> None:
+        self.committed: dict[str, Topics] = {}
+        self._pending: dict[int, dict[str, Topics]] = {}  # by producer id
+        self._open: dict[str, dict[int, None]] = {}  # group -> producer ids with something pending
+
+    # ------------------------------------------------------------------------------------- reading
+
+    def get(self, group_id: str, topic: str, partition: int) -> OffsetAndMetadata | None:
+        """The committed offset, or None."""
+        topics = self.committed.get(group_id)
+        if topics is None:
+            return None
+        partitions = topics.get(topic)
+        return None if partitions is None else partitions.get(partition)
+
+    def of_group(self, group_id: str) -> Topics:
+        """All committed offsets of a group; not to be changed."""
+        return self.committed.get(group_id, {})
+
+    def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """Whether a transaction that has not ended has committed an offset for this partition."""
+        for producer_id in self._open.get(group_id, ()):
+            if partition in self._pending[producer_id].get(group_id, {}).get(topic, {}):
+                return True
+        return False
+
+    def has_open_transaction(self, group_id: str) -> bool:
+        return group_id in self._open
+
+    def keys_of_group(self, group_id: str) -> list[tuple[str, int]]:
+        """Each topic and partition with an offset of the group, committed or pending, once."""
+        keys: dict[tuple[str, int], None] = {}
+        for topics in self._topics_of(group_id):
+            for topic, partitions in topics.items():
+                keys.update(dict.fromkeys((topic, partition) for partition in partitions))
+        return list(keys)
+
+    def keys_of_topic(self, topic: str) -> list[tuple[str, int]]:
+        """Each group and partition with an offset in the topic, committed or pending, once."""
+        keys: dict[tuple[str, int], None] = {}
+        for groups in (self.committed, *self._pending.values()):
+            for group_id, topics in groups.items():
+                keys.update(dict.fromkeys((group_id, p) for p in topics.get(topic, ())))
+        return list(keys)
+
+    def _topics_of(self, group_id: str) -> Iterator[Topics]:
+        yield self.committed.get(group_id, {})
+        for producer_id in self._open.get(group_id, ()):
+            yield self._pending[producer_id].get(group_id, {})
+
+    # ------------------------------------------------------------------------------------- changing
+
+    def commit(self, group_id: str, topic: str, partition: int, value: OffsetAndMetadata) -> None:
+        """A plain commit record."""
+        self.committed.setdefault(group_id, {}).setdefault(topic, {})[partition] = value
+
+    def commit_pending(
+        self, producer_id: int, group_id: str, topic: str, partition: int, value: OffsetAndMetadata
+    ) -> None:
+        """A commit record inside a transaction of `producer_id`."""
+        groups = self._pending.setdefault(producer_id, {})
+        groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = value
+        self._open.setdefault(group_id, {})[producer_id] = None
+
+    def remove(self, group_id: str, topic: str, partition: int) -> None:
+        """A tombstone: drops what is committed and what is pending."""
+        _discard(self.committed, group_id, topic, partition)
+        for producer_id in list(self._open.get(group_id, ())):
+            pending = self._pending[producer_id]
+            _discard(pending, group_id, topic, partition)
+            if group_id not in pending:
+                self._close(group_id, producer_id)
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """A marker: what `producer_id` has pending becomes committed, or is dropped.
+
+        An offset committed in the meantime by a later record stays.
+        """
+        pending = self._pending.pop(producer_id, {})
+        for group_id, topics in pending.items():
+            self._close(group_id, producer_id)
+            if not committed:
+                continue
+            for topic, partitions in topics.items():
+                for partition, value in partitions.items():
+                    present = self.get(group_id, topic, partition)
+                    if present is None or value.record_offset > present.record_offset:
+                        self.commit(group_id, topic, partition, value)
+
+    def _close(self, group_id: str, producer_id: int) -> None:
+        still_open = self._open[group_id]
+        del still_open[producer_id]
+        if not still_open:
+            del self._open[group_id]
+
+
+def _discard(groups: dict[str, Topics], group_id: str, topic: str, partition: int) -> None:
+    """Remove one entry, and the levels above it that it leaves empty."""
+    topics = groups.get(group_id)
+    if topics is None:
+        return
+    partitions = topics.get(topic)
+    if partitions is None or partitions.pop(partition, None) is None:
+        return
+    if not partitions:
+        del topics[topic]
+        if not topics:
+            del groups[group_id]

@@ -1,0 +1,23 @@
+"""Heartbeat: I am alive; is my generation still the current one?"""
+
+from __future__ import annotations
+
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+@api(ApiKey.HEARTBEAT, versions=(0, 4))
+def heartbeat(ctx: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+    """While the coordinator loads, members are told that all is well."""
+    group_id = request.group_id
+    if not group_id:
+        return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    shard = ctx.broker.groups.shard_of(group_id)
+    if isinstance(shard, ErrorCode):
+        loading = shard is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return HeartbeatResponse(error_code=ErrorCode.NONE if loading else shard)
+    error = shard.heartbeat(
+        group_id, request.member_id, request.group_instance_id, request.generation_id
+    )
+    return HeartbeatResponse(error_code=error)

@@ -1,0 +1,143 @@
+"""OffsetCommit: keep how far a group has read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mockbroker.core.ids import ZERO_UUID
+from mockbroker.core.offsets import NO_TIMESTAMP, OffsetAndMetadata
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+GROUP_NOT_FOUND_SINCE = 9
+TOPIC_IDS_SINCE = 10
+KEEP_FOR_RETENTION = -1  # retention_time_ms: no expiry of its own
+
+NONE = ErrorCode.NONE
+
+
+class Line(NamedTuple):
+    """One partition of the request whose topic and partition exist."""
+
+    topic: str
+    topic_id: bytes
+    partition: OffsetCommitRequestPartition
+
+
+@api(ApiKey.OFFSET_COMMIT, versions=(2, 10))
+def offset_commit(ctx: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    """What does not exist is refused by itself; what is wrong with the group, everywhere."""
+    answer = _Answer()
+    lines: list[Line] = []
+    for topic in request.topics:
+        _sort_out(ctx, topic, lines, answer)
+    if lines:
+        _commit(ctx, request, lines, answer)
+    return answer.response
+
+
+def _sort_out(
+    ctx: RequestContext, topic: OffsetCommitRequestTopic, lines: list[Line], answer: _Answer
+) -> None:
+    """Keep the partitions that exist, answer for the others."""
+    cluster = ctx.cluster
+    if ctx.api_version >= TOPIC_IDS_SINCE:
+        found = cluster.topics_by_id.get(topic.topic_id)
+        missing = ErrorCode.UNKNOWN_TOPIC_ID
+    else:
+        found = cluster.topics.get(topic.name)
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    count = len(found.partitions) if found else 0
+    for partition in topic.partitions:
+        index = partition.partition_index
+        if found is not None and 0 <= index < count:
+            lines.append(Line(found.name, topic.topic_id, partition))
+        else:
+            error = missing if found is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            name = topic.name if found is None else found.name
+            answer.add(name, topic.topic_id, index, error)
+
+
+def _commit(
+    ctx: RequestContext, request: OffsetCommitRequest, lines: list[Line], answer: _Answer
+) -> None:
+    group_id = request.group_id
+    shard = ctx.broker.groups.shard_of(group_id)
+    if isinstance(shard, ErrorCode):
+        answer.add_all(lines, shard)
+        return
+    error = shard.check_commit(
+        group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+        unknown_group=(
+            ErrorCode.GROUP_ID_NOT_FOUND
+            if ctx.api_version >= GROUP_NOT_FOUND_SINCE
+            else ErrorCode.ILLEGAL_GENERATION
+        ),
+    )
+    if error is not NONE:
+        answer.add_all(lines, error)
+        return
+    metadata_max = ctx.broker.groups.offset_metadata_max
+    commits: list[tuple[str, int, OffsetAndMetadata]] = []
+    outcome: list[ErrorCode] = []
+    for topic, topic_id, partition in lines:
+        metadata = partition.committed_metadata
+        if metadata is not None and len(metadata) > metadata_max:
+            outcome.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+            continue
+        value = _value(partition, topic_id, ctx.now_ms, request.retention_time_ms)
+        commits.append((topic, partition.partition_index, value))
+        outcome.append(NONE)
+    error = shard.commit(group_id, commits)
+    for line, verdict in zip(lines, outcome, strict=True):
+        index = line.partition.partition_index
+        answer.add(line.topic, line.topic_id, index, verdict if error is NONE else error)
+
+
+def _value(
+    partition: OffsetCommitRequestPartition, topic_id: bytes, now_ms: int, retention_ms: int
+) -> OffsetAndMetadata:
+    expiry = NO_TIMESTAMP if retention_ms == KEEP_FOR_RETENTION else now_ms + retention_ms
+    return OffsetAndMetadata(
+        partition.committed_offset,
+        partition.committed_leader_epoch,
+        partition.committed_metadata or "",
+        now_ms,
+        expiry,
+        topic_id,
+    )
+
+
+class _Answer:
+    """The response as it grows: a topic appears once, where it was first mentioned."""
+
+    __slots__ = ("_topics", "response")
+
+    def __init__(self) -> None:
+        self.response = OffsetCommitResponse()
+        self._topics: dict[str | bytes, OffsetCommitResponseTopic] = {}
+
+    def add(self, name: str, topic_id: bytes, index: int, error: ErrorCode) -> None:
+        key = name if topic_id == ZERO_UUID else topic_id
+        topic = self._topics.get(key)
+        if topic is None:
+            topic = self._topics[key] = OffsetCommitResponseTopic(name=name, topic_id=topic_id)
+            self.response.topics.append(topic)
+        topic.partitions.append(
+            OffsetCommitResponsePartition(partition_index=index, error_code=error)
+        )
+
+    def add_all(self, lines: list[Line], error: ErrorCode) -> None:
+        for line in lines:
+            self.add(line.topic, line.topic_id, line.partition.partition_index, error)

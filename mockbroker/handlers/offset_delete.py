@@ -1,0 +1,42 @@
+"""OffsetDelete: forget a group's offsets of topics that none of its members reads (KIP-496)."""
+
+from __future__ import annotations
+
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+@api(ApiKey.OFFSET_DELETE, versions=(0, 0))
+def offset_delete(ctx: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """Partitions that do not exist are refused by themselves; a bad group refuses all."""
+    unknown: dict[tuple[str, int], ErrorCode] = {}
+    known: list[tuple[str, int]] = []
+    for topic in request.topics:
+        for line in topic.partitions:
+            key = (topic.name, line.partition_index)
+            if ctx.cluster.partition(*key) is None:
+                unknown[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                known.append(key)
+    if not request.group_id:
+        return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    shard = ctx.broker.groups.shard_of(request.group_id)
+    if isinstance(shard, ErrorCode):
+        return OffsetDeleteResponse(error_code=shard)
+    outcome = shard.delete_offsets(request.group_id, known)
+    if isinstance(outcome, ErrorCode):
+        return OffsetDeleteResponse(error_code=outcome)
+    topics: dict[str, OffsetDeleteResponseTopic] = {}
+    for (name, index), error in (unknown | outcome).items():
+        if name not in topics:
+            topics[name] = OffsetDeleteResponseTopic(name=name)
+        topics[name].partitions.append(
+            OffsetDeleteResponsePartition(partition_index=index, error_code=error)
+        )
+    return OffsetDeleteResponse(topics=list(topics.values()))
