@@ -12,6 +12,7 @@ brokers listen.
 from __future__ import annotations
 
 from mockbroker.admin.server import AdminError, AdminServer, start_admin
+from mockbroker.admin.server_view import ServerView
 from mockbroker.admin.view import ClusterView, Snapshot
 
-__all__ = ["AdminError", "AdminServer", "ClusterView", "Snapshot", "start_admin"]
+__all__ = ["AdminError", "AdminServer", "ClusterView", "ServerView", "Snapshot", "start_admin"]

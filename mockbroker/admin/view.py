@@ -24,7 +24,7 @@ class Snapshot:
     bytes_in: int = 0
     bytes_out: int = 0
     protocol_errors: int = 0
-    # answered requests by Kafka's name of the API: {"Produce": 3}
+    # answered requests by API: {"PRODUCE": 3}
     requests: Mapping[str, int] = field(default_factory=dict)
     # groups by Kafka's name of the state: {"Stable": 1}
     groups: Mapping[str, int] = field(default_factory=dict)

@@ -130,12 +130,12 @@ async def _announce_and_serve(
     try:
         if admin_port is not None:
             # Hypercorn and Starlette are imported in the admin thread, while the brokers serve.
-            from mockbroker.admin import AdminError, start_admin
+            from mockbroker.admin import AdminError, ServerView, start_admin
 
             try:
                 admin = await trio.to_thread.run_sync(
                     start_admin,
-                    server.view(trio.lowlevel.current_trio_token()),
+                    ServerView(server, trio.lowlevel.current_trio_token()),
                     config.listeners[0].host,
                     admin_port,
                 )
