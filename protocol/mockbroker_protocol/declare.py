@@ -163,12 +163,16 @@ class Message:
     """A request, a response, a header, or a record of an internal topic.
 
     `versions` are those that can be spoken, `flexible` those with compact forms and tagged fields.
+    A `leading` message is a header: more follows in the same buffer, which must not be copied.
     """
 
-    __slots__ = ("flexible", "name", "shape", "versions")
+    __slots__ = ("flexible", "leading", "name", "shape", "versions")
 
-    def __init__(self, name: str, *fields: Field, versions: str, flexible: str) -> None:
+    def __init__(
+        self, name: str, *fields: Field, versions: str, flexible: str, leading: bool = False
+    ) -> None:
         self.name = name
         self.versions = Versions.parse(versions)
         self.flexible = Versions.parse(flexible)
+        self.leading = leading
         self.shape = Shape(name, *fields)

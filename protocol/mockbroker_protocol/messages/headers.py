@@ -11,8 +11,8 @@ from mockbroker_protocol.types import UnknownTags
 
 
 class RequestHeader(Struct, gc=False):
-    request_api_key: int = 0
-    request_api_version: int = 0
+    api_key: int = 0
+    api_version: int = 0
     correlation_id: int = 0
     client_id: str | None = None
     unknown_tags: UnknownTags = None

@@ -10,11 +10,12 @@ from mockbroker_protocol.declare import INT16, INT32, STRING, Field, Message
 
 REQUEST_HEADER = Message(
     "RequestHeader",
-    Field("request_api_key", INT16),
-    Field("request_api_version", INT16),
+    Field("api_key", INT16),
+    Field("api_version", INT16),
     Field("correlation_id", INT32),
     Field("client_id", STRING, "1+", nullable=True, default=None, compact=False),
     versions="0-2",
+    leading=True,
     flexible="2+",
 )
 
@@ -22,6 +23,7 @@ RESPONSE_HEADER = Message(
     "ResponseHeader",
     Field("correlation_id", INT32),
     versions="0-1",
+    leading=True,
     flexible="1+",
 )
 

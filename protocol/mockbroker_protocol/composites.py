@@ -1,0 +1,413 @@
+"""The nodes of the construct trees: arrays, nested structs, nullable structs, tagged sections.
+
+Like the leaves (`primitives`) they parse and build through construct and emit straight-line Python.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from construct import Adapter, Construct
+from construct import Struct as ConstructStruct
+
+from mockbroker_protocol.primitives import (
+    Fixed,
+    Malformed,
+    Primitive,
+    Sized,
+    read_uvarint,
+    remaining,
+    take,
+)
+from mockbroker_protocol.runtime import tag_section
+
+if TYPE_CHECKING:
+    from mockbroker_protocol.emit import DecodeWriter, EncodeWriter
+
+TAGS = "_tags"
+"""The name of the tagged section among a shape's fields."""
+
+ROWS_MIN = 4
+"""From this many elements on, an array of fixed-size structs is unpacked as one block."""
+
+
+class ArrayOf(Sized):
+    """An array behind an int32 or compact count. More elements than bytes left are refused."""
+
+    def __init__(self, element: Construct, *, compact: bool, nullable: bool) -> None:
+        super().__init__(compact=compact, nullable=nullable)
+        self.element = element
+
+    def _parse(self, stream: BytesIO, context: Any, path: str) -> list[Any] | None:
+        start = stream.tell()
+        count = self.read_length(stream, path, start)
+        trace = getattr(stream, "trace", None)
+        if trace is not None:
+            trace(path, start, stream.tell(), None if count is None else range(count))
+        if count is None:
+            return None
+        if count > remaining(stream):
+            raise Malformed(f"{count} elements, {remaining(stream)} bytes left", path, start)
+        return [
+            self.element._parsereport(stream, context, f"{path}[{index}]") for index in range(count)
+        ]
+
+    def _build(self, obj: Any, stream: BytesIO, context: Any, path: str) -> Any:
+        if obj is not None and not isinstance(obj, list | tuple):
+            raise self.refuse(f"{obj!r} is no list", stream, path)
+        self.write_length(None if obj is None else len(obj), stream, path)
+        for index, item in enumerate(obj or ()):
+            self.element._build(item, stream, context, f"{path}[{index}]")
+        return obj
+
+    def emit_decode(self, writer: DecodeWriter, name: str) -> str:
+        size = self.emit_length(writer, name)
+        items = writer.variable(name)
+        writer.flush()
+        slack = " + 1" if self.compact else ""
+        if self.compact:
+            writer.line(f"if {size} > 127:")
+            writer.line(f"    {size}, pos = {writer.helper('long_size')}(buf, pos, {size})")
+        present = f"{size} > 0" if self.compact else f"{size} >= 0"
+        refuse = f"raise {writer.helper('Refused')}"
+        if self.nullable:
+            with writer.block(f"if {present}:"):
+                writer.line(f"if {size} > limit - pos{slack}:")
+                writer.line(f"    {refuse}")
+                self._emit_items(writer, name, items, size)
+            with writer.block("else:"):
+                writer.line(f"{items} = None")
+        else:
+            low = "0 < " if self.compact else "0 <= "
+            writer.line(f"if not {low}{size} <= limit - pos{slack}:")
+            writer.line(f"    {refuse}")
+            self._emit_items(writer, name, items, size)
+        return items
+
+    def _emit_items(self, writer: DecodeWriter, name: str, items: str, size: str) -> None:
+        count = f"{size} - 1" if self.compact else size
+        if isinstance(self.element, Fixed):
+            self._emit_scalars(writer, items, count)
+            return
+        layout = self.element.fixed_layout() if isinstance(self.element, Shaped) else None
+        if layout is None:
+            self._emit_loop(writer, name, items, count)
+            return
+        # Fixed-size structs: let one iter_unpack take them all, unless one of them carries tags.
+        least = ROWS_MIN + (1 if self.compact else 0)
+        writer.line(f"stop = pos + {layout.size} * ({count})")
+        condition = f"{size} >= {least}"
+        if layout.tagged:
+            last = writer.bytes(f"pos + {layout.size - 1}", f"stop:{layout.size}")
+            condition += f' and not {last}.strip(b"\\0")'
+        with writer.block(f"if {condition}:"):
+            rows = f"{writer.unpacker(layout.codes, 'iter')}({writer.slice('pos', 'stop')})"
+            writer.line(f"{items} = {self.element.rows_expression(writer, layout, rows)}")
+            writer.line("pos = stop")
+        with writer.block("else:"):
+            self._emit_loop(writer, name, items, count)
+
+    def _emit_scalars(self, writer: DecodeWriter, items: str, count: str) -> None:
+        if self.element.code == "16s":
+            writer.line(f"stop = pos + 16 * ({count})")
+            each = writer.bytes("at", "at + 16")
+            writer.line(f"{items} = [{each} for at in range(pos, stop, 16)]")
+            writer.line("pos = stop")
+            return
+        unpack = writer.helper("unpack_from")
+        writer.line(f'{items} = list({unpack}(f">{{{count}}}{self.element.code}", buf, pos))')
+        writer.line(f"pos += {self.element.size} * ({count})")
+
+    def _emit_loop(self, writer: DecodeWriter, name: str, items: str, count: str) -> None:
+        append = writer.variable(f"add_{singular(name)}")
+        writer.line(f"{items} = []")
+        writer.line(f"{append} = {items}.append")
+        with writer.block(f"for _ in range({count}):"):
+            expression = self.element.emit_decode(writer, singular(name))
+            writer.flush()
+            writer.line(f"{append}({expression})")
+
+    def emit_encode(self, writer: EncodeWriter, value: str) -> None:
+        name = value.rpartition(".")[2]
+        items, size = writer.variable(name), writer.variable("size")
+        extra = " + 1" if self.compact else ""
+        writer.line(f"{items} = {value}")
+        if self.nullable:
+            writer.line(f"if {items} is None:")
+            writer.line(f"    {items} = ()")
+            writer.line(f"    {size} = {0 if self.compact else -1}")
+            writer.line("else:")
+            writer.line(f"    {size} = len({items}){extra}")
+        else:
+            writer.line(f"{size} = len({items}){extra}")
+        if self.compact:
+            writer.length(size, "uvarint")
+        else:
+            writer.fixed("i", size)
+            writer.flush()
+        if isinstance(self.element, Fixed) and self.element.code != "16s":
+            pack = writer.helper("pack")
+            writer.put(f'{pack}(f">{{len({items})}}{self.element.code}", *{items})')
+            return
+        item = writer.variable(singular(name))
+        with writer.block(f"for {item} in {items}:"):
+            self.element.emit_encode(writer, item)
+            writer.flush()
+
+
+def singular(name: str) -> str:
+    """A name for one element of `name`."""
+    return name[:-1] if name.endswith("s") and len(name) > 1 else f"{name}_item"
+
+
+class Layout:
+    """How a fixed-size struct lies on the wire: `struct` codes, field names, size in bytes."""
+
+    __slots__ = ("codes", "names", "size", "tagged")
+
+    def __init__(self, codes: str, names: list[str], size: int, *, tagged: bool) -> None:
+        self.codes = codes
+        self.names = names
+        self.size = size
+        self.tagged = tagged
+
+
+class Shaped(Adapter):  # type: ignore[misc]  # construct has no types
+    """An ordinary `construct.Struct` of one version, handed over as a struct class's instance."""
+
+    def __init__(self, cls: type[Any], fields: ConstructStruct) -> None:
+        super().__init__(fields)
+        self.cls = cls
+        self.defaults = cls()
+
+    def _parse(self, stream: BytesIO, context: Any, path: str) -> Any:
+        values = dict(self.subcon._parsereport(stream, context, path))
+        values.pop("_io", None)
+        values.update(values.pop(TAGS, {}))
+        return self.cls(**values)
+
+    def _build(self, obj: Any, stream: BytesIO, context: Any, path: str) -> Any:
+        if not isinstance(obj, self.cls):
+            raise Malformed(f"{obj!r} is no {self.cls.__name__}", path, stream.tell())
+        values = {
+            subcon.name: obj if subcon.name == TAGS else getattr(obj, subcon.name)
+            for subcon in self.subcon.subcons
+        }
+        self.subcon._build(values, stream, context, path)
+        return obj
+
+    def fixed_layout(self) -> Layout | None:
+        """The layout if all fields are of fixed size and no tagged field is known, else None."""
+        codes, names, size, tagged = "", [], 0, False
+        for subcon in self.subcon.subcons:
+            inner = subcon.subcon
+            if isinstance(inner, Fixed):
+                codes += inner.code
+                names.append(subcon.name)
+                size += inner.size
+            elif isinstance(inner, TagSection):
+                codes += "x"
+                size += 1
+                tagged = True
+            else:
+                return None
+        return Layout(codes, names, size, tagged=tagged) if names else None
+
+    def rows_expression(self, writer: DecodeWriter, layout: Layout, rows: str) -> str:
+        """The list of structs made of `rows`, an iterable of tuples of the layout's fields."""
+        cls = writer.constant(self.cls.__name__, self.cls)
+        fields = list(self.cls.__struct_fields__)
+        if fields[: len(layout.names)] == layout.names:
+            return f"list({writer.helper('starmap')}({cls}, {rows}))"
+        arguments = self._arguments(writer, {name: f"{name}_" for name in layout.names})
+        targets = ", ".join(f"{name}_" for name in layout.names)
+        comma = "," if len(layout.names) == 1 else ""
+        return f"[{cls}({arguments}) for {targets}{comma} in {rows}]"
+
+    def _arguments(self, writer: DecodeWriter, values: dict[str, str]) -> str:
+        """Positional arguments, Kafka's default standing in for fields this version lacks."""
+        fields = list(self.cls.__struct_fields__)
+        while fields and fields[-1] not in values:
+            fields.pop()
+        return ", ".join(
+            values.get(name) or writer.literal(getattr(self.defaults, name)) for name in fields
+        )
+
+    def emit_decode(self, writer: DecodeWriter, name: str) -> str:  # noqa: ARG002
+        values: dict[str, str] = {}
+        for subcon in self.subcon.subcons:
+            if isinstance(subcon.subcon, TagSection):
+                values.update(subcon.subcon.emit_decode_tags(writer, self.defaults))
+            else:
+                values[subcon.name] = subcon.subcon.emit_decode(writer, subcon.name)
+        writer.flush()
+        cls = writer.constant(self.cls.__name__, self.cls)
+        return f"{cls}({self._arguments(writer, values)})"
+
+    def emit_encode(self, writer: EncodeWriter, value: str) -> None:
+        held = writer.hold(value)
+        for subcon in self.subcon.subcons:
+            if isinstance(subcon.subcon, TagSection):
+                subcon.subcon.emit_encode_tags(writer, held, self.defaults)
+            else:
+                subcon.subcon.emit_encode(writer, f"{held}.{subcon.name}")
+
+
+class Maybe(Primitive):
+    """A struct that may be null: an int8 before it is negative for null, 1 otherwise."""
+
+    def __init__(self, shaped: Shaped) -> None:
+        super().__init__()
+        self.shaped = shaped
+
+    def _parse(self, stream: BytesIO, context: Any, path: str) -> Any:
+        present = int.from_bytes(take(stream, 1, path, stream.tell()), signed=True)
+        return None if present < 0 else self.shaped._parsereport(stream, context, path)
+
+    def _build(self, obj: Any, stream: BytesIO, context: Any, path: str) -> Any:
+        stream.write(b"\xff" if obj is None else b"\x01")
+        if obj is not None:
+            self.shaped._build(obj, stream, context, path)
+        return obj
+
+    def emit_decode(self, writer: DecodeWriter, name: str) -> str:
+        present = writer.fixed("b", f"{name}_present")
+        value = writer.variable(name)
+        writer.flush()
+        with writer.block(f"if {present} < 0:"):
+            writer.line(f"{value} = None")
+        with writer.block("else:"):
+            expression = self.shaped.emit_decode(writer, name)
+            writer.line(f"{value} = {expression}")
+        return value
+
+    def emit_encode(self, writer: EncodeWriter, value: str) -> None:
+        held = writer.hold(value)
+        writer.fixed("b", f"-1 if {held} is None else 1")
+        writer.flush()
+        with writer.block(f"if {held} is not None:"):
+            self.shaped.emit_encode(writer, held)
+            writer.flush()
+
+
+class TagSection(Construct):  # type: ignore[misc]  # construct has no types
+    """The tagged fields that end every struct of a flexible version (KIP-482).
+
+    Known fields are written only where they differ from their default; unknown ones are kept. As
+    in Kafka's generated readers, tags may come in any order, the last of equals wins, and the size
+    of a known field is not looked at; writers sort.
+    """
+
+    def __init__(self, known: dict[int, tuple[str, Construct]], defaults: Any) -> None:
+        super().__init__()
+        self.known = known
+        self.defaults = defaults
+
+    def _parse(self, stream: BytesIO, context: Any, path: str) -> dict[str, Any]:
+        start = stream.tell()
+        trace = getattr(stream, "trace", None)
+        count = read_uvarint(stream, path, start)
+        if trace is not None:
+            trace(path, start, stream.tell(), range(max(count, 0)))
+        values: dict[str, Any] = {}
+        unknown: dict[int, bytes] = {}
+        for _ in range(count):
+            start = stream.tell()
+            tag = read_uvarint(stream, path, start)
+            size = read_uvarint(stream, path, start)
+            if trace is not None:
+                trace(path, start, stream.tell(), (tag, size))
+            if tag in self.known:
+                name, primitive = self.known[tag]
+                values[name] = primitive._parsereport(stream, context, f"{path} -> {name}")
+                continue
+            if not 0 <= size <= remaining(stream):
+                reason = f"tag {tag} of {size} bytes, {remaining(stream)} left"
+                raise Malformed(reason, path, start)
+            start = stream.tell()
+            unknown[tag] = take(stream, size, path, start)
+            if trace is not None:
+                trace(path, start, stream.tell(), unknown[tag])
+        return {**values, "unknown_tags": unknown or None}
+
+    def _build(self, obj: Any, stream: BytesIO, context: Any, path: str) -> Any:
+        bodies: dict[int, bytes] = dict(obj.unknown_tags or {})
+        for tag, (name, primitive) in self.known.items():
+            if tag in bodies:
+                raise Malformed(f"unknown tag {tag} is known as {name}", path, stream.tell())
+            value = getattr(obj, name)
+            if value != getattr(self.defaults, name):
+                body = BytesIO()
+                primitive._build(value, body, context, f"{path} -> {name}")
+                bodies[tag] = body.getvalue()
+        stream.write(tag_section(bodies))
+        return obj
+
+    def emit_decode_tags(self, writer: DecodeWriter, defaults: Any) -> dict[str, str]:
+        """Emit the section; returns the expression of each known field and of `unknown_tags`."""
+        count = writer.fixed("B", "tags")
+        unknown = writer.variable("unknown")
+        values = {name: writer.variable(name) for name, _ in self.known.values()}
+        writer.flush()
+        for name, variable in values.items():
+            writer.line(f"{variable} = {writer.literal(getattr(defaults, name))}")
+        writer.line(f"{unknown} = None")
+        with writer.block(f"if {count}:"):
+            if not self.known:
+                helper = writer.helper("unknown_tags")
+                writer.line(f"{unknown}, pos = {helper}(buf, pos, {count})")
+            else:
+                self._emit_decode_known(writer, count, unknown, values)
+        return {**values, "unknown_tags": unknown}
+
+    def _emit_decode_known(
+        self, writer: DecodeWriter, count: str, unknown: str, values: dict[str, str]
+    ) -> None:
+        tag, size = writer.variable("tag"), writer.variable("tag_size")
+        writer.line(f"if {count} > 127:")
+        writer.line(f"    {count}, pos = {writer.helper('long_size')}(buf, pos, {count})")
+        with writer.block(f"for _ in range({count}):"):
+            read = writer.helper("read_uvarint")
+            writer.line(f"{tag}, pos = {read}(buf, pos)")
+            writer.line(f"{size}, pos = {read}(buf, pos)")
+            keyword = "if"
+            for number, (name, primitive) in sorted(self.known.items()):
+                with writer.block(f"{keyword} {tag} == {number}:"):
+                    expression = primitive.emit_decode(writer, name)
+                    writer.flush()
+                    writer.line(f"{values[name]} = {expression}")
+                keyword = "elif"
+            with writer.block("else:"):
+                helper = writer.helper("keep_tag")
+                writer.line(f"{unknown}, pos = {helper}(buf, pos, {tag}, {size}, {unknown})")
+
+    def emit_encode_tags(self, writer: EncodeWriter, held: str, defaults: Any) -> None:
+        if not self.known:
+            unknown = writer.variable("unknown")
+            writer.line(f"{unknown} = {held}.unknown_tags")
+            with writer.fork(f"if not {unknown}:"):
+                writer.zero()
+            with writer.fork("else:"):
+                writer.put(f"{writer.helper('tag_section')}({unknown})")
+            writer.joined()
+            return
+        # The tests are cheapest first: nearly always all of them find the default.
+        tests = [
+            writer.is_default(f"{held}.{name}", getattr(defaults, name), primitive)
+            for name, primitive in self.known.values()
+        ]
+        with writer.fork(f"if {' and '.join([*tests, f'not {held}.unknown_tags'])}:"):
+            writer.zero()
+        with writer.fork("else:"):
+            bodies = writer.variable("bodies")
+            writer.flush()
+            unknown = f"{writer.helper('known_free')}({held}.unknown_tags, {set(self.known)!r})"
+            writer.line(f"{bodies} = {unknown}")
+            for (number, (name, primitive)), test in zip(self.known.items(), tests, strict=True):
+                with writer.block(f"if not {test}:"), writer.aside() as aside:
+                    primitive.emit_encode(writer, f"{held}.{name}")
+                    writer.flush()
+                    writer.line(f'{bodies}[{number}] = b"".join({aside})')
+            writer.put(f"{writer.helper('tag_section')}({bodies})")
+        writer.joined()

@@ -1,0 +1,56 @@
+"""What codecs do off the hot path: emit their functions, and ask construct about failures."""
+
+from __future__ import annotations
+
+from functools import partial
+from io import BytesIO
+from typing import Any
+
+from mockbroker_protocol.codec import Codec, Decode, Encode
+from mockbroker_protocol.emit import compile_function, decode_source, encode_source
+from mockbroker_protocol.exceptions import DecodeError, EncodeError
+from mockbroker_protocol.primitives import Malformed
+from mockbroker_protocol.types import Buffer
+
+
+def emitted_decode(codec: Codec) -> Decode:
+    """Emit `decode`; on any failure construct reads the same bytes and decides."""
+    source, constants = decode_source(codec.tree, viewing=codec.message.leading)
+    constants["again"] = partial(construct_decode, codec)
+    return compile_function(source, constants, "decode", f"decode {codec}")
+
+
+def emitted_encode(codec: Codec) -> Encode:
+    """Emit `encode`; on any failure construct builds the same message and says what is wrong."""
+    source, constants = encode_source(codec.tree)
+    constants["again"] = partial(construct_encode, codec)
+    return compile_function(source, constants, "encode", f"encode {codec}")
+
+
+def construct_decode(codec: Codec, buf: Buffer, pos: int = 0) -> tuple[Any, int]:
+    """Decode by construct. Raises DecodeError with the path and byte of the field at fault."""
+    stream = BytesIO(bytes(buf))
+    stream.seek(pos)
+    try:
+        message = codec.tree.parse_stream(stream)
+    except Malformed as error:
+        raise DecodeError(readable_path(error.path), error.byte, error.reason) from None
+    return message, stream.tell()
+
+
+def construct_encode(codec: Codec, message: Any) -> list[Buffer]:
+    """Encode by construct. Raises EncodeError with the path of the field at fault."""
+    stream = BytesIO()
+    try:
+        codec.tree.build_stream(message, stream)
+    except Malformed as error:
+        raise EncodeError(readable_path(error.path), error.reason) from None
+    return [stream.getvalue()]
+
+
+def readable_path(path: str) -> str:
+    """Turn construct's `(parsing) -> topics[2] -> _tags -> name` into `topics[2].name`."""
+    parts = [part for part in path.split(" -> ")[1:] if part != "_tags"]
+    if path.endswith(" -> _tags"):
+        parts.append("_tags")
+    return ".".join(parts)
