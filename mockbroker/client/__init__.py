@@ -1,0 +1,57 @@
+"""A thin, blocking Kafka client on the protocol package, for the command line and for tests.
+
+Nouns: a *connection* is one socket to one broker and sends typed requests or any bytes. The
+*router* knows which broker leads a partition or coordinates a group. The *client* puts producing,
+consuming, topics and groups on top of it. Everything blocks and nothing runs in the background:
+what is on the wire is what was called.
+"""
+
+from __future__ import annotations
+
+from mockbroker.client.client import Client
+from mockbroker.client.connection import Connection, decode_response, encode_request
+from mockbroker.client.consuming import (
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    READ_COMMITTED,
+    READ_UNCOMMITTED,
+    ConsumedRecord,
+    ListedOffset,
+)
+from mockbroker.client.errors import (
+    BootstrapError,
+    BrokerError,
+    ClientError,
+    ConnectError,
+    ConnectionClosedError,
+    RequestTimeoutError,
+    ResponseError,
+    UnknownTopicError,
+    UnsupportedVersionError,
+)
+from mockbroker.client.producing import Produced
+
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "MAX_TIMESTAMP",
+    "READ_COMMITTED",
+    "READ_UNCOMMITTED",
+    "BootstrapError",
+    "BrokerError",
+    "Client",
+    "ClientError",
+    "ConnectError",
+    "Connection",
+    "ConnectionClosedError",
+    "ConsumedRecord",
+    "ListedOffset",
+    "Produced",
+    "RequestTimeoutError",
+    "ResponseError",
+    "UnknownTopicError",
+    "UnsupportedVersionError",
+    "decode_response",
+    "encode_request",
+]

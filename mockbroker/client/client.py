@@ -1,0 +1,152 @@
+"""The client as one object: `Client("host:port")`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Self
+
+from mockbroker.client.connection import DEFAULT_TIMEOUT_S, Connection
+from mockbroker.client.consuming import (
+    EARLIEST,
+    LATEST,
+    READ_UNCOMMITTED,
+    ConsumedRecord,
+    Consumer,
+    ListedOffset,
+    check_partitions,
+    start_offsets,
+)
+from mockbroker.client.groups import Groups
+from mockbroker.client.producing import ALL_REPLICAS, Produced, Producer
+from mockbroker.client.router import Router
+from mockbroker.client.topics import Topics
+from mockbroker_protocol.messages.metadata import MetadataResponse
+from mockbroker_protocol.records import CompressionType, Record
+
+
+class Client:
+    """A blocking client of one cluster; a context manager. Not for use from several threads.
+
+    `bootstrap` is HOST:PORT,… (ValueError if it is not). Connections are made when they are first
+    needed. `topics` and `groups` hold what concerns these; the rest is here.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        client_id: str = "mockbroker-client",
+        *,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        self.router = Router(bootstrap, client_id, timeout_s=timeout_s)
+        self._producer = Producer(self.router)
+        self._consumer = Consumer(self.router)
+        self.topics = Topics(self.router)
+        self.groups = Groups(self.router, self._consumer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; may be called again."""
+        self.router.close()
+
+    def metadata(self, topics: list[str] | None = None) -> MetadataResponse:
+        """Metadata of the named topics, or of all."""
+        return self.router.metadata(topics)
+
+    def leader(self, topic: str, partition: int) -> Connection:
+        """The connection to a partition's leader."""
+        return self.router.node(self.router.leader(topic, partition))
+
+    def coordinator(self, group: str) -> Connection:
+        """The connection to a group's coordinator."""
+        return self.router.retrying(lambda: self.router.coordinator(group))
+
+    def produce(
+        self,
+        topic: str,
+        records: Iterable[Record | bytes | str],
+        *,
+        partition: int | None = None,
+        acks: int = ALL_REPLICAS,
+        codec: int = CompressionType.NONE,
+    ) -> list[Produced]:
+        """Send records (or bare values) and wait for the acknowledgements; see `Producer`."""
+        return self._producer.produce(
+            topic,
+            (_as_record(record) for record in records),
+            partition=partition,
+            acks=acks,
+            codec=codec,
+        )
+
+    def list_offsets(
+        self,
+        topic: str,
+        timestamp: int = LATEST,
+        partitions: Iterable[int] | None = None,
+        *,
+        isolation_level: int = READ_UNCOMMITTED,
+    ) -> dict[int, ListedOffset]:
+        """The offset at a timestamp (ms, EARLIEST, LATEST or MAX_TIMESTAMP) of each partition."""
+        return self._consumer.list_offsets(
+            topic, timestamp, partitions, isolation_level=isolation_level
+        )
+
+    def fetch(
+        self,
+        topic: str,
+        partition: int,
+        offset: int,
+        *,
+        max_wait_ms: int = 500,
+        isolation_level: int = READ_UNCOMMITTED,
+    ) -> list[Record]:
+        """The records of one Fetch."""
+        return self._consumer.fetch(
+            topic, partition, offset, max_wait_ms=max_wait_ms, isolation_level=isolation_level
+        )
+
+    def consume(
+        self,
+        topic: str,
+        *,
+        partitions: list[int] | None = None,
+        start: int = EARLIEST,
+        follow: bool = False,
+        idle_timeout_s: float | None = None,
+        isolation_level: int = READ_UNCOMMITTED,
+    ) -> Iterator[ConsumedRecord]:
+        """Records from `start` (EARLIEST, LATEST or an offset) on, one at a time.
+
+        Ends at what was the log end when it began; with `follow` it waits for more, at most
+        `idle_timeout_s` at a time.
+        """
+        indexes = check_partitions(self.router, topic, partitions)
+        until = None
+        if not follow:
+            ends = self.list_offsets(topic, LATEST, indexes, isolation_level=isolation_level)
+            until = {index: end.offset for index, end in ends.items()}
+        return self._consumer.consume(
+            topic,
+            start_offsets(self._consumer, topic, indexes, start),
+            until=until,
+            idle_timeout_s=idle_timeout_s,
+            isolation_level=isolation_level,
+        )
+
+
+def _as_record(record: Record | bytes | str) -> Record:
+    if isinstance(record, Record):
+        return record
+    return Record(value=record.encode() if isinstance(record, str) else record)
