@@ -32,7 +32,8 @@ from mockbroker.handlers.base import (
     RequestContext,
 )
 from mockbroker_protocol import ApiKey
-from mockbroker_protocol.codec import Codec, DecodeError, request_codec, response_codec
+from mockbroker_protocol.codec import Codec, request_codec, response_codec
+from mockbroker_protocol.exceptions import DecodeError
 from mockbroker_protocol.headers import RequestHeader, decode_request_header
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class _Route:
 
     def __init__(self, api: Api, version: int) -> None:
         self.api = api
-        self.request: Codec[Any] = request_codec(api.key, version)
-        self.response: Codec[Any] = response_codec(api.key, version)
+        self.request: Codec = request_codec(api.key, version)
+        self.response: Codec = response_codec(api.key, version)
         # ApiVersions answers with header v0 always, so that any client can read the answer (KIP-511).
         self.flexible_response_header = self.response.flexible and api.key != API_VERSIONS
 
@@ -213,16 +214,12 @@ class Connection:
         if route is None or not self._cluster.serves(header.api_key, header.api_version):
             return await self._serve_unsupported(header)
         try:
-            request, end = route.request.decode(view, position)
+            # Bytes left over are ignored: a 4.3 broker does, and librdkafka's Metadata has some.
+            request, _ = route.request.decode(view, position)
         except DecodeError as error:
             raise ProtocolError(
                 f"{route.api.key.name} v{header.api_version}: {error}"
             ) from None
-        if end != len(frame):
-            raise ProtocolError(
-                f"{route.api.key.name} v{header.api_version}: "
-                f"{len(frame) - end} bytes left over at byte {end}"
-            )
         try:
             response = route.api.handle(context, request)
         except Exception:
