@@ -1,24 +1,23 @@
 """Records of `__consumer_offsets`: what a group and its offsets look like in the log.
 
-A key begins with an int16 that says what kind of record it is, a value with the version of its
-layout; a null value is a tombstone. Kafka 4.3 writes offsets as value v4 (v1 when they have an
-expiry of their own) and groups as value v3; all versions are read. Source:
-GroupCoordinatorRecordHelpers.
+Kafka 4.3 writes offsets as value v4 (v1 when they have an expiry of their own) and groups as value
+v3; all versions are read. A null value is a tombstone. Source: GroupCoordinatorRecordHelpers.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from mockbroker.core.group_events import GroupImage, MemberImage
-from mockbroker.core.ids import ZERO_UUID
-from mockbroker.core.offsets import NO_LEADER_EPOCH, NO_TIMESTAMP, OffsetAndMetadata
-from mockbroker_protocol.codec import Codec, named_codec
+from mockbroker.core.offsets import NO_TIMESTAMP, OffsetAndMetadata
+from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS
 from mockbroker_protocol.messages.consumer_offsets import (
     GroupMetadataKey,
     GroupMetadataValue,
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
@@ -27,12 +26,7 @@ from mockbroker_protocol.records import Record
 
 KeyValue: TypeAlias = "tuple[bytes, bytes | None]"
 
-_SCHEMA = "consumer_offsets"
-LEGACY_OFFSET_COMMIT, OFFSET_COMMIT, GROUP_METADATA = 0, 1, 2  # kinds of keys
-
-OFFSET_VALUE_VERSION = 4
-OFFSET_VALUE_VERSION_WITH_EXPIRY = 1
-GROUP_VALUE_VERSION = 3
+VALUE_VERSION_WITH_EXPIRY = 1
 
 
 class OffsetRecord(msgspec.Struct, frozen=True):
@@ -56,10 +50,7 @@ class GroupRecord(msgspec.Struct, frozen=True):
 
 def offset_commit(group_id: str, topic: str, partition: int, value: OffsetAndMetadata) -> KeyValue:
     """The record of one committed offset."""
-    expires = value.expire_timestamp_ms != NO_TIMESTAMP
-    encoded = _encode(
-        "OffsetCommitValue",
-        OFFSET_VALUE_VERSION_WITH_EXPIRY if expires else OFFSET_VALUE_VERSION,
+    encoded = CONSUMER_OFFSETS.encode_value(
         OffsetCommitValue(
             offset=value.offset,
             leader_epoch=value.leader_epoch,
@@ -68,6 +59,7 @@ def offset_commit(group_id: str, topic: str, partition: int, value: OffsetAndMet
             expire_timestamp=value.expire_timestamp_ms,
             topic_id=value.topic_id,
         ),
+        None if value.expire_timestamp_ms == NO_TIMESTAMP else VALUE_VERSION_WITH_EXPIRY,
     )
     return _offset_key(group_id, topic, partition), encoded
 
@@ -99,7 +91,7 @@ def group_metadata(group_id: str, image: GroupImage) -> KeyValue:
             for m in image.members
         ],
     )
-    return _group_key(group_id), _encode("GroupMetadataValue", GROUP_VALUE_VERSION, value)
+    return _group_key(group_id), CONSUMER_OFFSETS.encode_value(value)
 
 
 def new_group(group_id: str, now_ms: int) -> KeyValue:
@@ -114,20 +106,11 @@ def group_tombstone(group_id: str) -> KeyValue:
 
 def _offset_key(group_id: str, topic: str, partition: int) -> bytes:
     key = OffsetCommitKey(group=group_id, topic=topic, partition=partition)
-    return _prefixed(OFFSET_COMMIT, named_codec(_SCHEMA, "OffsetCommitKey", 0), key)
+    return CONSUMER_OFFSETS.encode_key(key)
 
 
 def _group_key(group_id: str) -> bytes:
-    codec = named_codec(_SCHEMA, "GroupMetadataKey", 0)
-    return _prefixed(GROUP_METADATA, codec, GroupMetadataKey(group=group_id))
-
-
-def _encode(name: str, version: int, value: OffsetCommitValue | GroupMetadataValue) -> bytes:
-    return _prefixed(version, named_codec(_SCHEMA, name, version), value)
-
-
-def _prefixed(prefix: int, codec: Codec, message: object) -> bytes:
-    return prefix.to_bytes(2, "big") + b"".join(codec.encode(message))
+    return CONSUMER_OFFSETS.encode_key(GroupMetadataKey(group=group_id))
 
 
 # ------------------------------------------------------------------------------------------ reading
@@ -140,40 +123,41 @@ def parse(record: Record) -> OffsetRecord | GroupRecord | None:
     """
     if record.key is None:
         return None
-    kind = int.from_bytes(record.key[:2], "big")
-    if kind in (LEGACY_OFFSET_COMMIT, OFFSET_COMMIT):
-        key = _decode("OffsetCommitKey", 0, record.key)
-        offset = None if record.value is None else _read_offset(record.value, record.offset)
+    key = CONSUMER_OFFSETS.decode_key(record.key)
+    if isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
+        value = CONSUMER_OFFSETS.decode_value(key, record.value)
+        offset = None if value is None else _offset(value, record.offset)
         return OffsetRecord(key.group, key.topic, key.partition, offset)
-    if kind == GROUP_METADATA:
-        group_id = _decode("GroupMetadataKey", 0, record.key).group
-        image = None if record.value is None else _read_group(record.value)
-        return GroupRecord(group_id, image)
+    if isinstance(key, GroupMetadataKey):
+        value = CONSUMER_OFFSETS.decode_value(key, record.value)
+        return GroupRecord(key.group, None if value is None else _group(value))
     return None
 
 
-def _read_offset(value: bytes, record_offset: int) -> OffsetAndMetadata:
-    version = int.from_bytes(value[:2], "big")
-    decoded: OffsetCommitValue = _decode("OffsetCommitValue", version, value)
-    return OffsetAndMetadata(
-        decoded.offset,
-        decoded.leader_epoch if version >= 3 else NO_LEADER_EPOCH,
-        decoded.metadata,
-        decoded.commit_timestamp,
-        decoded.expire_timestamp if version == 1 else NO_TIMESTAMP,
-        decoded.topic_id if version >= 4 else ZERO_UUID,
-        record_offset,
+def _offset(
+    value: OffsetCommitValue | LegacyOffsetCommitValue, record_offset: int
+) -> OffsetAndMetadata:
+    """Fields that a version does not have are at their defaults, which stand for none."""
+    read = OffsetAndMetadata(
+        value.offset,
+        metadata=value.metadata,
+        commit_timestamp_ms=value.commit_timestamp,
+        record_offset=record_offset,
     )
+    if isinstance(value, OffsetCommitValue):
+        read.leader_epoch = value.leader_epoch
+        read.expire_timestamp_ms = value.expire_timestamp
+        read.topic_id = value.topic_id
+    return read
 
 
-def _read_group(value: bytes) -> GroupImage:
-    decoded = _decode("GroupMetadataValue", int.from_bytes(value[:2], "big"), value)
+def _group(value: GroupMetadataValue) -> GroupImage:
     return GroupImage(
-        decoded.protocol_type,
-        decoded.generation,
-        decoded.protocol,
-        decoded.leader,
-        decoded.current_state_timestamp,
+        value.protocol_type,
+        value.generation,
+        value.protocol,
+        value.leader,
+        value.current_state_timestamp,
         tuple(
             MemberImage(
                 m.member_id,
@@ -186,10 +170,6 @@ def _read_group(value: bytes) -> GroupImage:
                 bytes(m.subscription),
                 bytes(m.assignment),
             )
-            for m in decoded.members
+            for m in value.members
         ),
     )
-
-
-def _decode(name: str, version: int, buffer: bytes) -> Any:
-    return named_codec(_SCHEMA, name, version).decode(buffer, 2)[0]

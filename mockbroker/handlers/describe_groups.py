@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mockbroker.core.authorized_operations import GROUP_OPERATIONS
 from mockbroker.core.group_classic import ClassicGroup
 from mockbroker.core.group_states import State
 from mockbroker.handlers.base import RequestContext, api
@@ -14,8 +15,6 @@ from mockbroker_protocol.messages.describe_groups import (
 )
 
 NOT_FOUND_SINCE = 6
-# READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS and ALTER_CONFIGS, one bit each: all there is for groups.
-GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
 
 
 @api(ApiKey.DESCRIBE_GROUPS, versions=(0, 6))
