@@ -69,7 +69,10 @@ def wait_for_metadata(
 
 
 def wait_for_line(process: subprocess.Popen[bytes], output: Path, start: str) -> str:
-    """The first line of the output that begins with `start`. Raises UnavailableError if none comes."""
+    """The first line of the output that begins with `start`.
+
+    Raises UnavailableError if none comes.
+    """
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         text = output.read_text(errors="replace")

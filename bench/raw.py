@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 TIMEOUT_S = 60.0
-_BUFFER_BYTES = 1 << 20
+_BUFFER_BYTES = 1 << 16
 
 API_VERSIONS = 18
 METADATA = 3

@@ -56,8 +56,8 @@ def print_table(
     console.print(table)
     for name, why in results.missing.items():
         console.print(f"{name} is missing: {why}", markup=False)
-    for (workload, peer), why in results.failures.items():
-        console.print(f"{workload} on {peer} failed: {why}", markup=False)
+    for (workload, name), why in results.failures.items():
+        console.print(f"{workload} on {name} failed: {why}", markup=False)
     met = sum(verdict.met is True for verdict in judged)
     console.print(f"{met} of {len(judged)} goals met; load now {os.getloadavg()[0]:.1f}")
 
@@ -131,7 +131,7 @@ def write_plot(path: Path, results: Results, measures: Sequence[Measure]) -> boo
     Returns False without matplotlib.
     """
     try:
-        import matplotlib as mpl
+        import matplotlib as mpl  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         return False
     mpl.use("Agg")

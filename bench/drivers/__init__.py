@@ -31,8 +31,10 @@ class Driver(Protocol):
         """Bytes of values per second, acks=all. Raises RuntimeError if a record was refused."""
 
     def consume(self, bootstrap: str, topic: str, count: int, passes: int) -> float:
-        """Bytes of values per second, reading the topic's `count` records, `passes` times
-        where a pass costs no new process."""
+        """Bytes of values per second over `passes` readings of the topic's `count` records.
+
+        One reading is enough where each would cost a process of its own.
+        """
 
 
 class Librdkafka:

@@ -163,7 +163,8 @@ static void consume(const char *bootstrap, const char *topic_name, int count, in
         }
         double begun = 0;
         for (int seen = 0; seen < count;) {
-            ssize_t got = rd_kafka_consume_batch(topic, 0, TIMEOUT_MS, messages, BATCH);
+            int batch = count - seen < BATCH ? count - seen : BATCH; /* it waits for them all */
+            ssize_t got = rd_kafka_consume_batch(topic, 0, TIMEOUT_MS, messages, batch);
             if (got <= 0) fail("consume", "no records");
             if (seen == 0) begun = now_s(); /* what came before is the client's own start */
             for (ssize_t i = 0; i < got; i++) {

@@ -26,7 +26,7 @@ class _WithTopics:
 
     def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None:
         from confluent_kafka import KafkaException
-        from confluent_kafka.admin import NewTopic
+        from confluent_kafka.cimpl import NewTopic
 
         admin = _admin_client(running)
         try:

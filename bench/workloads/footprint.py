@@ -21,7 +21,7 @@ class Start:
     name = "start"
     fresh = True
     excluded: Mapping[str, str] = {}
-    measures = (Measure("start", "start to first Metadata", MILLISECONDS),)
+    measures: tuple[Measure, ...] = (Measure("start", "start to first Metadata", MILLISECONDS),)
 
     def prepare(self) -> None:
         """Nothing to build."""
@@ -38,7 +38,9 @@ class SecondCluster:
     excluded: Mapping[str, str] = dict.fromkeys(
         ("real", "kfake", "librdkafka-mock"), "runs in a process of its own"
     )
-    measures = (Measure("second-cluster", "second cluster in the same process", MILLISECONDS),)
+    measures: tuple[Measure, ...] = (
+        Measure("second-cluster", "second cluster in the same process", MILLISECONDS),
+    )
 
     def prepare(self) -> None:
         """Nothing to build."""
@@ -57,7 +59,7 @@ class IdleMemory:
     name = "idle"
     fresh = True
     excluded: Mapping[str, str] = {}
-    measures = (Measure("idle", "idle memory", MEGABYTES),)
+    measures: tuple[Measure, ...] = (Measure("idle", "idle memory", MEGABYTES),)
 
     def prepare(self) -> None:
         """Nothing to build."""
@@ -75,7 +77,7 @@ class StoredBytes:
         "real": "stores in the page cache",
         "librdkafka-mock": "keeps only the newest 5 MB of a partition",
     }
-    measures = (Measure("stored", "memory per stored payload byte", TIMES),)
+    measures: tuple[Measure, ...] = (Measure("stored", "memory per stored payload byte", TIMES),)
 
     def prepare(self) -> None:
         LIBRDKAFKA.prepare()

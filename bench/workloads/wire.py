@@ -28,7 +28,7 @@ class ApiVersions:
     name = "api-versions"
     fresh = False
     excluded: Mapping[str, str] = {}
-    measures = (
+    measures: tuple[Measure, ...] = (
         Measure("api-versions-p50", "ApiVersions round trip p50", MICROSECONDS),
         Measure("api-versions-p99", "ApiVersions round trip p99", MICROSECONDS),
     )
@@ -50,7 +50,7 @@ class Connections:
     name = "connections"
     fresh = True
     excluded: Mapping[str, str] = {}
-    measures = (
+    measures: tuple[Measure, ...] = (
         Measure("connections-time", "500 connections: time", MILLISECONDS),
         Measure("connections-memory", "500 connections: memory", MEGABYTES),
     )
@@ -79,7 +79,9 @@ class FullMetadata:
         "real": "takes minutes to make the topics",
         "librdkafka-mock": "cannot be told how many partitions to make",
     }
-    measures = (Measure("metadata-p50", "full Metadata of 10,000 partitions", MILLISECONDS),)
+    measures: tuple[Measure, ...] = (
+        Measure("metadata-p50", "full Metadata of 10,000 partitions", MILLISECONDS),
+    )
 
     def prepare(self) -> None:
         """Nothing to build."""
