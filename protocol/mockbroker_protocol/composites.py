@@ -25,6 +25,9 @@ from mockbroker_protocol.runtime import tag_section
 if TYPE_CHECKING:
     from mockbroker_protocol.emit import DecodeWriter, EncodeWriter
 
+INT32 = Fixed("int32", "i")
+"""The element of most arrays of scalars, which have a shortcut."""
+
 TAGS = "_tags"
 """The name of the tagged section among a shape's fields."""
 
@@ -141,6 +144,9 @@ class ArrayOf(Sized):
             writer.line(f"    {size} = len({items}){extra}")
         else:
             writer.line(f"{size} = len({items}){extra}")
+        if self.compact and self.element is INT32:
+            self._emit_encode_int32s(writer, items, size)
+            return
         if self.compact:
             writer.length(size, "uvarint")
         else:
@@ -154,6 +160,16 @@ class ArrayOf(Sized):
         with writer.block(f"for {item} in {items}:"):
             self.element.emit_encode(writer, item)
             writer.flush()
+
+    def _emit_encode_int32s(self, writer: EncodeWriter, items: str, size: str) -> None:
+        """Replica lists and the like: nearly always short, and many in a Metadata answer."""
+        writer.flush()
+        table = writer.helper("INT32_ARRAYS")
+        with writer.block(f"if {size} < len({table}):"):
+            writer.put(f"{table}[{size}]({size}, *{items})")
+        with writer.block("else:"):
+            writer.put(f"{writer.helper('uvarint')}({size})")
+            writer.put(f'{writer.helper("pack")}(f">{{len({items})}}i", *{items})')
 
 
 def singular(name: str) -> str:

@@ -221,11 +221,11 @@ class EncodeWriter(Writer):
         self.line(f"{variable} = {value}")
         return variable
 
-    def scatter(self, buffers: str) -> None:
-        """Hand over buffers as they are, behind all that was written before them."""
+    def scatter(self, buffers: str, condition: str) -> None:
+        """Hand over buffers as they are, behind all that was written before, if `condition`."""
         assert self.scattering
         self.flush()
-        with self.block(f"if {buffers}:"):
+        with self.block(f"if {condition}:"):
             self.line('pieces.append(b"".join(out))')
             self.line("out.clear()")
             self.line(f"pieces.extend({buffers})")

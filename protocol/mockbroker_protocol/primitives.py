@@ -325,9 +325,10 @@ class Records(Bytes):
         writer.line(f"if {data} is None:")
         writer.line(f"    {data} = ()")
         writer.line(f"    {size} = {0 if self.compact else -1}")
+        writer.line(f"elif type({data}) in {writer.helper('BUFFERS')}:")
+        writer.line(f"    {size} = len({data}){' + 1' if self.compact else ''}")
+        writer.line(f"    {data} = ({data},)")
         writer.line("else:")
-        writer.line(f"    if type({data}) in {writer.helper('BUFFERS')}:")
-        writer.line(f"        {data} = ({data},)")
         writer.line(f"    {size} = {1 if self.compact else 0}")
         writer.line(f"    for batch in {data}:")
         writer.line(f"        {size} += len(batch)")
@@ -335,4 +336,4 @@ class Records(Bytes):
             writer.length(size, "uvarint")
         else:
             writer.fixed("i", size)
-        writer.scatter(data)
+        writer.scatter(data, f"{size} > {1 if self.compact else 0}")

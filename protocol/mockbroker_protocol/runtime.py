@@ -6,7 +6,7 @@ Imports nothing but `struct`: an emitted codec must not need `construct`.
 from __future__ import annotations
 
 from itertools import starmap
-from struct import pack, unpack_from
+from struct import Struct, pack, unpack_from
 
 from mockbroker_protocol.types import Buffer
 
@@ -14,6 +14,12 @@ STRING_BYTES_MAX = 32767
 BUFFERS = frozenset((bytes, bytearray, memoryview))
 BYTE = tuple(bytes((value,)) for value in range(128))
 """The one-byte unsigned varints."""
+
+INT32_ARRAYS = (
+    Struct(">B").pack,
+    *(Struct(f">B{count}i").pack for count in range(24)),
+)
+"""Packers of compact arrays of int32, by the size on the wire: the count plus one, 0 for null."""
 
 __all__ = ["BUFFERS", "BYTE", "pack", "starmap", "unpack_from"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from construct import Construct
 from construct import Struct as ConstructStruct
 
-from mockbroker_protocol.composites import TAGS, ArrayOf, Maybe, Shaped, TagSection
+from mockbroker_protocol.composites import INT32, TAGS, ArrayOf, Maybe, Shaped, TagSection
 from mockbroker_protocol.declarations import class_names
 from mockbroker_protocol.declare import Array, Field, Message, Scalar, Shape
 from mockbroker_protocol.exceptions import UnknownVersionError
@@ -19,7 +19,7 @@ FIXED: dict[Scalar, Fixed] = {
     Scalar.BOOL: Fixed("bool", "?"),
     Scalar.INT8: Fixed("int8", "b"),
     Scalar.INT16: Fixed("int16", "h"),
-    Scalar.INT32: Fixed("int32", "i"),
+    Scalar.INT32: INT32,
     Scalar.INT64: Fixed("int64", "q"),
     Scalar.UINT16: Fixed("uint16", "H"),
     Scalar.FLOAT64: Fixed("float64", "d"),
