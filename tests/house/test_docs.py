@@ -1,0 +1,100 @@
+"""The docs tell the truth: examples run, links lead somewhere, pages are fresh."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.doc_blocks import ROOT, Block, PageRunner, blocks_of, commands_of, matches
+
+WRITTEN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+ALL_PAGES = [*WRITTEN, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "reference").glob("*.md"))]
+LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
+ROOM = re.compile(
+    r"`((?:mockbroker|mockbroker_protocol|mockbroker_fixtures|core|handlers|actors|admin|cli|client)/[\w/]+(?:\.py|/))`"
+)
+SOURCES = ("", "mockbroker", "protocol", "fixtures")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+RUNNABLE = [
+    page
+    for page in WRITTEN
+    if any(block.language in {"console", "python"} for block in blocks_of(page.read_text()))
+]
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=name_of)
+def test_the_examples_of_a_page_run_as_they_stand(page: Path, tmp_path: Path):
+    runner = PageRunner(tmp_path)
+    try:
+        for block in blocks_of(page.read_text(encoding="utf-8")):
+            runner.run(block)
+    finally:
+        runner.close()
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=name_of)
+def test_each_link_to_a_file_leads_to_one(page: Path):
+    text = page.read_text(encoding="utf-8")
+    broken = [link for link in LINK.findall(text) if not (page.parent / link).exists()]
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_each_room_that_is_named_exists(page: Path):
+    named = ROOM.findall(page.read_text(encoding="utf-8"))
+    missing = [
+        room for room in named if not any((ROOT / source / room).exists() for source in SOURCES)
+    ]
+    assert missing == []
+
+
+def test_generated_files_are_up_to_date():
+    done = subprocess.run(
+        [sys.executable, "docs/generate", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_sphinx_builds_the_docs_without_a_warning(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_console_block_is_read_as_commands_and_their_output():
+    block = Block(1, "console", "$ a b\nout\nmore\n$ c\n")
+    assert list(commands_of(block)) == [("a b", ["out", "more"]), ("c", [])]
+
+
+def test_expected_output_may_leave_things_open():
+    assert matches(["listening on 127.0.0.1:9092 ..."], "listening on 127.0.0.1:4711 since noon\n")
+    assert not matches(["one"], "two")
+
+
+def test_an_example_that_fails_fails_its_page(tmp_path: Path):
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        PageRunner(tmp_path).run(Block(1, "python", "1 / 0\n"))
+    with pytest.raises(AssertionError, match="no-such-file"):
+        PageRunner(tmp_path).run(Block(1, "console", "$ cat no-such-file\n"))
+    with pytest.raises(AssertionError):
+        PageRunner(tmp_path).run(Block(1, "console", "$ make no-such-target\n"))
+    assert shutil.which("bash")
