@@ -230,6 +230,8 @@ class ReplicaLog:
     def _range(self, offset: int, upper_offset: int) -> tuple[int, int]:
         """Indexes of the batch that holds `offset` and of the first at or above `upper_offset`."""
         offsets = self._base_offsets
+        if offset >= self.end_offset:
+            return len(offsets), len(offsets)
         first = bisect_right(offsets, offset) - 1
         if first < 0:
             first = 0
