@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -15,9 +16,8 @@ from tests.house.doc_blocks import ROOT, Block, PageRunner, blocks_of, commands_
 WRITTEN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 ALL_PAGES = [*WRITTEN, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "reference").glob("*.md"))]
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
-ROOM = re.compile(
-    r"`((?:mockbroker|mockbroker_protocol|mockbroker_fixtures|core|handlers|actors|admin|cli|client)/[\w/]+(?:\.py|/))`"
-)
+LAYERS = "mockbroker|mockbroker_protocol|mockbroker_fixtures|core|handlers|actors|admin|cli|client"
+ROOM = re.compile(rf"`((?:{LAYERS})/[\w/]+(?:\.py|/))`(?: `([\w.]+)`)?")
 SOURCES = ("", "mockbroker", "protocol", "fixtures")
 
 
@@ -50,12 +50,33 @@ def test_each_link_to_a_file_leads_to_one(page: Path):
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)
-def test_each_room_that_is_named_exists(page: Path):
-    named = ROOM.findall(page.read_text(encoding="utf-8"))
-    missing = [
-        room for room in named if not any((ROOT / source / room).exists() for source in SOURCES)
-    ]
+def test_each_room_that_is_named_exists_and_holds_what_is_named(page: Path):
+    missing = []
+    for room, thing in ROOM.findall(page.read_text(encoding="utf-8")):
+        paths = [ROOT / source / room for source in SOURCES]
+        path = next((path for path in paths if path.exists()), None)
+        if path is None or (thing and thing not in names_in(path)):
+            missing.append(f"{room} {thing}")
     assert missing == []
+
+
+def names_in(path: Path) -> set[str]:
+    """What a module defines at the top, and the methods of its classes as `Class.method`."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.AnnAssign | ast.Assign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.ClassDef):
+            names.add(node.name)
+            names |= {
+                f"{node.name}.{inner.name}"
+                for inner in node.body
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
+            }
+    return names
 
 
 def test_generated_files_are_up_to_date():
