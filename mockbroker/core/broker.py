@@ -10,6 +10,19 @@ if TYPE_CHECKING:
     from mockbroker.core.group_coordinator import GroupCoordinator
 
 
+# The loggers of a broker and their levels, as Kafka's log4j2.yaml has them.
+_LOGGERS = {
+    "root": "INFO",
+    "kafka": "INFO",
+    "kafka.authorizer.logger": "INFO",
+    "kafka.network.RequestChannel$": "WARN",
+    "kafka.request.logger": "WARN",
+    "org.apache.kafka": "INFO",
+    "org.apache.kafka.controller": "INFO",
+    "state.change.logger": "INFO",
+}
+
+
 class BrokerSpec(NamedTuple):
     """A broker to start a cluster with."""
 
@@ -34,6 +47,7 @@ class Broker:
         "endpoints",
         "epoch",
         "fenced",
+        "logger_levels",
         "node_id",
         "rack",
     )
@@ -45,6 +59,8 @@ class Broker:
         self.epoch = epoch
         self.fenced = False
         self.endpoints: dict[str, Endpoint] = {}
+        # The levels that clients may read and set; they do not steer this program's own logging.
+        self.logger_levels: dict[str, str] = dict(_LOGGERS)
         self._groups: GroupCoordinator | None = None
         self._fetch_sessions: FetchSessionCache | None = None
 
@@ -52,6 +68,21 @@ class Broker:
         """Tell clients of `listener` to reach this broker at host:port."""
         self.endpoints[listener] = Endpoint(host, port)
         self.cluster.metadata_changed()
+
+    def static_configs(self) -> dict[str, str]:
+        """The configs by which server.properties would tell this broker who it is."""
+        listeners = ",".join(f"{name}://{at.host}:{at.port}" for name, at in self.endpoints.items())
+        configs = {
+            "node.id": str(self.node_id),
+            "broker.id": str(self.node_id),
+            "process.roles": "broker",
+            "controller.listener.names": "CONTROLLER",
+        }
+        if listeners:
+            configs["listeners"] = configs["advertised.listeners"] = listeners
+        if self.rack is not None:
+            configs["broker.rack"] = self.rack
+        return configs
 
     @property
     def groups(self) -> GroupCoordinator:

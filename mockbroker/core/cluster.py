@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from mockbroker.core.broker import Broker, BrokerSpec
+from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
 from mockbroker.core.config_defs import BROKER_CONFIGS
 from mockbroker.core.configs import ClusterConfigs, check_static
 from mockbroker.core.errors import ApiError
+from mockbroker.core.features import Features
 from mockbroker.core.ids import IdSource, uuid_text
 from mockbroker.core.java_hash import coordinator_partition
 from mockbroker.core.partition import Partition
@@ -55,6 +56,7 @@ class Cluster:
         kafka_version: str = "4.3",
     ) -> None:
         self.profile = profile_of(kafka_version)
+        self.features = Features(self.profile.features)
         self.now_ms = now_ms
         self.ids = IdSource(now_ms() if seed is None else seed)
         self.timers = TimerHeap()
@@ -113,6 +115,28 @@ class Cluster:
     def serves(self, api_key: int, api_version: int) -> bool:
         """Whether the release this cluster plays knows this version of the API."""
         return api_version <= self.profile.max_versions.get(api_key, -1)
+
+    def reachable_brokers(self, listener: str) -> dict[int, Endpoint]:
+        """The live brokers that have this listener, with their addresses on it."""
+        key = ("reachable brokers", listener)
+        known = self.memo.get(key)
+        if not isinstance(known, dict):
+            known = {
+                node_id: broker.endpoints[listener]
+                for node_id, broker in self.brokers.items()
+                if not broker.fenced and listener in broker.endpoints
+            }
+            self.memo[key] = known
+        return known
+
+    def alive_controller_id(self) -> int:
+        """The broker that clients are told to send controller requests to, or -1.
+
+        Any live broker would do: each forwards what is for the controller (KIP-590).
+        """
+        if not self.brokers[self.controller_id].fenced:
+            return self.controller_id
+        return next((b.node_id for b in self.brokers.values() if not b.fenced), -1)
 
     def find_coordinator_partition(self, key: str, topic: str = GROUP_METADATA_TOPIC) -> int:
         """The partition of an internal topic that owns a group id or transactional id.
@@ -260,11 +284,17 @@ class Cluster:
             observer(topic)
 
     def metadata_changed(self, topic: Topic | None = None) -> None:
-        """A topic, leader, ISR, broker or endpoint changed: cached answers are stale."""
+        """A topic, leader, ISR, broker or endpoint changed: cached answers are stale.
+
+        Name the topic when it alone is concerned; without one every topic is.
+        """
         self.metadata_epoch += 1
         self.memo.clear()
         if topic is not None:
             topic.touch()
+            return
+        for every in self.topics.values():
+            every.touch()
 
 
 _INTERNAL_PREFIXES = {

@@ -154,10 +154,13 @@ class ClusterConfigs:
         if definition is not None and definition.default is not None:
             yield Synonym(name, definition.default, ConfigSource.DEFAULT)
 
-    def topic_default(self, name: str) -> ConfigValue:
-        """The value a topic config takes when the topic has no override of its own."""
+    def topic_default(self, name: str, node_id: int | None = None) -> ConfigValue:
+        """The value a topic config takes when the topic has no override of its own.
+
+        Logs follow the cluster's value; that of a single broker (`node_id`) is for describing only.
+        """
         for synonym in TOPIC_SYNONYMS.get(name, ()):
-            value = self.get(synonym)
+            value = self.get(synonym) if node_id is None else self.get_for(node_id, synonym)
             if value is None:
                 continue
             unit = MS_PER_UNIT.get(synonym.rpartition(".")[2])

@@ -135,7 +135,8 @@ def place_replicas(
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"The target replication factor of {replication_factor} cannot be reached because only "
-            f"{len(brokers)} broker(s) are registered.",
+            f"{len(brokers)} broker(s) are registered or some brokers have all their log "
+            "directories cordoned.",
         )
     placer = _Placer(brokers, ids)
     return [placer.place(replication_factor) for _ in range(partition_count)]

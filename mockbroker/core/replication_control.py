@@ -51,11 +51,16 @@ def plan_topic(
     replication_factor: int,
     *,
     assignments: Mapping[int, Sequence[int]] | Sequence[tuple[int, Sequence[int]]] = (),
-    configs: Mapping[str, str],
+    configs: Mapping[str, str | None],
 ) -> list[PartitionPlan]:
     """The partitions a new topic would get; -1 stands for the broker's default. Raises ApiError."""
     check_new_name(cluster, name)
-    check_topic_configs(cluster, configs)
+    nulls = ",".join(key for key, value in configs.items() if value is None)
+    if nulls:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {nulls}"
+        )
+    check_topic_configs(cluster, {k: v for k, v in configs.items() if v is not None})
     if assignments:
         if replication_factor != -1:
             raise ApiError(

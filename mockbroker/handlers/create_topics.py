@@ -1,0 +1,122 @@
+"""CreateTopics (19). Any broker takes it; what Kafka forwards to the controller is done at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.config_views import created_topic_entries
+from mockbroker.core.errors import ApiError
+from mockbroker.core.replication_control import plan_topic
+from mockbroker.core.topic import CLUSTER_METADATA_TOPIC
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+# What a controller takes in one batch (QuorumController.MAX_RECORDS_PER_USER_OP): each partition,
+# topic and config is one record of its log.
+RECORDS_MAX = 10_000
+
+
+@api(ApiKey.CREATE_TOPICS, versions=(2, 7))
+def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """Create each topic or say why not; the answer tells the configs in force."""
+    cluster = ctx.cluster
+    names = [topic.name for topic in request.topics]
+    duplicates = {name for name in names if names.count(name) > 1}
+    wanted = [
+        topic
+        for topic in request.topics
+        if topic.name not in duplicates and topic.name != CLUSTER_METADATA_TOPIC
+    ]
+    whole = _refuse_whole(cluster, request.timeout_ms, wanted)
+    if whole is not None:
+        results = [_result(topic.name, whole) for topic in wanted]
+    else:
+        results = [_create(cluster, topic, validate_only=request.validate_only) for topic in wanted]
+    results += [
+        _result(name, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
+        for name in dict.fromkeys(names)
+        if name in duplicates
+    ]
+    if CLUSTER_METADATA_TOPIC in names and CLUSTER_METADATA_TOPIC not in duplicates:
+        reason = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
+        results.append(_result(CLUSTER_METADATA_TOPIC, ApiError(ErrorCode.INVALID_REQUEST, reason)))
+    return CreateTopicsResponse(topics=results)
+
+
+def _refuse_whole(
+    cluster: Cluster, timeout_ms: int, topics: list[CreatableTopic]
+) -> ApiError | None:
+    """The error that all topics share, if any."""
+    if timeout_ms <= 0:  # past its deadline before the controller comes to it
+        return ApiError(ErrorCode.REQUEST_TIMED_OUT)
+    default = cluster.config_int("num.partitions")
+    counts = [
+        len(topic.assignments) or (default if topic.num_partitions == -1 else topic.num_partitions)
+        for topic in topics
+    ]
+    partitions = sum(count for count in counts if count > 0)
+    if partitions > RECORDS_MAX:
+        return ApiError(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
+    if topics and partitions + sum(1 + len(topic.configs) for topic in topics) > RECORDS_MAX:
+        return ApiError(
+            ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+        )
+    return None
+
+
+def _create(
+    cluster: Cluster, topic: CreatableTopic, *, validate_only: bool
+) -> CreatableTopicResult:
+    configs = {config.name: config.value for config in topic.configs}
+    try:
+        plans = plan_topic(
+            cluster,
+            topic.name,
+            topic.num_partitions,
+            topic.replication_factor,
+            assignments=[(a.partition_index, a.broker_ids) for a in topic.assignments],
+            configs=configs,
+        )
+    except ApiError as error:
+        return _result(topic.name, error)
+    overrides = {name: value for name, value in configs.items() if value is not None}
+    if validate_only:
+        # Kafka names an id here too, which no topic is going to have.
+        topic_id = cluster.ids.uuid()
+    else:
+        topic_id = cluster.add_topic(topic.name, plans, overrides).topic_id
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic_id,
+        error_message=None,
+        num_partitions=len(plans),
+        replication_factor=len(plans[0].replicas),
+        configs=_describe(cluster, overrides),
+    )
+
+
+def _describe(cluster: Cluster, overrides: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.sensitive,
+        )
+        for entry in created_topic_entries(cluster, overrides)
+    ]
+
+
+def _result(name: str, error: ApiError) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=error.error, error_message=error.message)

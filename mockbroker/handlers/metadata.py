@@ -1,0 +1,261 @@
+"""Metadata (3): brokers, topics, partitions, leaders.
+
+The hottest of the administrative requests: clients ask on connecting, on every leader change, and
+some for all topics every few seconds. So each topic is encoded once per version and kept with the
+topic until it changes, and an answer is put together from those pieces; full answers are kept
+whole. Ten thousand partitions are then one join of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mockbroker.core.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.errors import ApiError
+from mockbroker.core.partition import Partition
+from mockbroker.core.topic import INTERNAL_TOPICS, Topic, why_invalid_name
+from mockbroker.handlers.base import EncodedResponse, RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.codec import response_codec
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from mockbroker_protocol.types import ZERO_UUID
+
+FIRST_FLEXIBLE_VERSION = 9
+
+
+class _Shape(NamedTuple):
+    """What decides the bytes of a topic's piece."""
+
+    version: int
+    listener: str
+    operations: bool  # topic authorized operations asked for
+
+
+@api(ApiKey.METADATA, versions=(0, 13))
+def metadata(ctx: RequestContext, request: MetadataRequest) -> EncodedResponse | MetadataResponse:
+    """Answer for the topics asked for, creating missing ones where Kafka would."""
+    cluster, version = ctx.cluster, ctx.api_version
+    shape = _Shape(version, ctx.listener, request.include_topic_authorized_operations)
+    topics = request.topics
+    cluster_operations = version <= 10 and request.include_cluster_authorized_operations
+    if topics is None or (version == 0 and not topics):
+        key = ("metadata", shape, cluster_operations)
+        whole = cluster.memo.get(key)
+        if not isinstance(whole, EncodedResponse):
+            pieces = [_piece(cluster, topic, shape) for topic in cluster.topics.values()]
+            whole = _assemble(cluster, shape, cluster_operations, pieces)
+            cluster.memo[key] = whole
+        return whole
+    if any(_malformed(topic, version) for topic in topics):
+        return _refuse(topics)
+    return _assemble(
+        cluster, shape, cluster_operations, _named_pieces(cluster, request, topics, shape)
+    )
+
+
+def _malformed(topic: MetadataRequestTopic, version: int) -> bool:
+    """Names came first; ids may stand in for them from version 12 on."""
+    return version < 12 and (topic.name is None or topic.topic_id != ZERO_UUID)
+
+
+def _refuse(topics: list[MetadataRequestTopic]) -> MetadataResponse:
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(
+                error_code=ErrorCode.INVALID_REQUEST,
+                name=topic.name or "",
+                topic_id=topic.topic_id,
+            )
+            for topic in topics
+        ]
+    )
+
+
+def _named_pieces(
+    cluster: Cluster,
+    request: MetadataRequest,
+    topics: list[MetadataRequestTopic],
+    shape: _Shape,
+) -> list[bytes]:
+    ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
+    if ids:  # names in the same request are not looked at
+        found = [(topic_id, cluster.topics_by_id.get(topic_id)) for topic_id in ids]
+        return [
+            _piece(cluster, topic, shape)
+            if topic is not None
+            else _encode_topic(
+                MetadataResponseTopic(
+                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
+                ),
+                shape.version,
+            )
+            for topic_id, topic in found
+        ]
+    may_create = request.allow_auto_topic_creation and cluster.config("auto.create.topics.enable")
+    pieces = []
+    for name in dict.fromkeys(topic.name or "" for topic in topics):
+        topic = cluster.topics.get(name)
+        if topic is not None:
+            pieces.append(_piece(cluster, topic, shape))
+            continue
+        error = missing_topic_error(name)
+        if may_create and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            _auto_create(cluster, name)
+        missing = MetadataResponseTopic(
+            error_code=error,
+            name=name,
+            is_internal=name in INTERNAL_TOPICS,
+            topic_authorized_operations=TOPIC_OPERATIONS if shape.operations else NOT_ASKED,
+        )
+        pieces.append(_encode_topic(missing, shape.version))
+    return pieces
+
+
+def missing_topic_error(name: str) -> ErrorCode:
+    """What a topic that does not exist is answered with."""
+    if why_invalid_name(name) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def _auto_create(cluster: Cluster, name: str) -> None:
+    """Create a topic for the next request to see.
+
+    Kafka sends the creation to the controller and answers before it is done; what fails there, the
+    client never hears of.
+    """
+    try:
+        cluster.auto_create_topic(name)
+    except ApiError:
+        return
+
+
+# -- topics to bytes
+# ---------------------------------------------------------------------------------
+
+
+def describe_topic(cluster: Cluster, topic: Topic, shape: _Shape) -> MetadataResponseTopic:
+    """What Metadata tells of an existing topic."""
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[_describe_partition(cluster, p, shape) for p in topic.partitions],
+        topic_authorized_operations=TOPIC_OPERATIONS if shape.operations else NOT_ASKED,
+    )
+
+
+def _describe_partition(
+    cluster: Cluster, partition: Partition, shape: _Shape
+) -> MetadataResponsePartition:
+    reachable = cluster.reachable_brokers(shape.listener)
+    replicas, isr = partition.replicas, partition.isr
+    offline = [node_id for node_id in replicas if node_id not in reachable]
+    leader_id = partition.leader_id
+    error = ErrorCode.NONE
+    if shape.version == 0 and offline:
+        replicas = [node_id for node_id in replicas if node_id in reachable]
+        isr = [node_id for node_id in isr if node_id in reachable]
+        error = ErrorCode.REPLICA_NOT_AVAILABLE
+    if leader_id not in reachable:
+        lacks_listener = leader_id in cluster.brokers and shape.version >= 6
+        error = ErrorCode.LISTENER_NOT_FOUND if lacks_listener else ErrorCode.LEADER_NOT_AVAILABLE
+        leader_id = -1
+    return MetadataResponsePartition(
+        error_code=error,
+        partition_index=partition.index,
+        leader_id=leader_id,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=replicas,
+        isr_nodes=isr,
+        offline_replicas=offline,
+    )
+
+
+def _piece(cluster: Cluster, topic: Topic, shape: _Shape) -> bytes:
+    """The bytes of `topic` inside an answer of this shape, kept until the topic changes."""
+    piece = topic.memo.get(shape)
+    if not isinstance(piece, bytes):
+        piece = _encode_topic(describe_topic(cluster, topic, shape), shape.version)
+        topic.memo[shape] = piece
+    return piece
+
+
+def _encode(response: MetadataResponse, version: int) -> bytes:
+    return b"".join(response_codec(ApiKey.METADATA, version).encode(response))
+
+
+def _encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
+    """One element of the array of topics, cut out of an answer that holds nothing else."""
+    alone = _encode(MetadataResponse(topics=[topic]), version)
+    end_of_count, tail = _around_topics(MetadataResponse(), version)
+    return alone[end_of_count : len(alone) - len(tail)]
+
+
+def _around_topics(response: MetadataResponse, version: int) -> tuple[int, bytes]:
+    """Where the count of topics ends in `response`, which has none, and the bytes behind it.
+
+    The answers without and with a topic are equal up to the last byte of the count.
+    """
+    without = _encode(response, version)
+    response.topics = [MetadataResponseTopic()]
+    with_one = _encode(response, version)
+    response.topics = []
+    end = next(i for i, byte in enumerate(without) if byte != with_one[i]) + 1
+    return end, without[end:]
+
+
+def _assemble(
+    cluster: Cluster, shape: _Shape, cluster_operations: bool, pieces: Iterable[bytes]
+) -> EncodedResponse:
+    pieces = list(pieces)
+    head, tail = _envelope(cluster, shape, cluster_operations)
+    count = _array_count(len(pieces), shape.version)
+    return EncodedResponse([b"".join((head, count, *pieces, tail))])
+
+
+def _envelope(cluster: Cluster, shape: _Shape, cluster_operations: bool) -> tuple[bytes, bytes]:
+    """The answer's bytes before the count of topics and after the topics."""
+    key = ("metadata envelope", shape.version, shape.listener, cluster_operations)
+    known = cluster.memo.get(key)
+    if isinstance(known, tuple):
+        return known
+    reachable = cluster.reachable_brokers(shape.listener)
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(
+                node_id, endpoint.host, endpoint.port, cluster.brokers[node_id].rack
+            )
+            for node_id, endpoint in reachable.items()
+        ],
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.alive_controller_id(),
+        cluster_authorized_operations=CLUSTER_OPERATIONS if cluster_operations else NOT_ASKED,
+    )
+    end, tail = _around_topics(response, shape.version)
+    start = end - len(_array_count(0, shape.version))
+    envelope = (_encode(response, shape.version)[:start], tail)
+    cluster.memo[key] = envelope
+    return envelope
+
+
+def _array_count(count: int, version: int) -> bytes:
+    """The length of an array as it stands on the wire in this version."""
+    if version < FIRST_FLEXIBLE_VERSION:
+        return count.to_bytes(4, "big")
+    number = count + 1
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
