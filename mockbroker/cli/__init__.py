@@ -1,0 +1,25 @@
+"""The command line: `mockbroker serve` and the tools for people who have none of Kafka's at hand.
+
+Each command is imported when it is called: `serve` must not pay for what the others need. Wrong
+usage is one line on stderr and exit code 2; a cluster that refuses or cannot be reached, exit code
+1.
+"""
+
+from __future__ import annotations
+
+from mockbroker.cli.lazy import LazyGroup
+
+main = LazyGroup(
+    "mockbroker",
+    commands={
+        "serve": ("mockbroker.cli.serve:serve", "Serve a Kafka cluster until interrupted."),
+        "topics": ("mockbroker.cli.topics:topics", "List, describe, create and delete topics."),
+        "produce": ("mockbroker.cli.produce:produce", "Send lines of standard input as records."),
+        "consume": ("mockbroker.cli.consume:consume", "Print the records of a topic."),
+        "groups": ("mockbroker.cli.groups:groups", "List, describe, reset and delete groups."),
+        "codec": ("mockbroker.cli.codec:codec", "Show how messages look on the wire."),
+        "decode": ("mockbroker.cli.decode:decode", "Explain bytes of the Kafka protocol."),
+    },
+    help="A whole Kafka cluster in one process, made for testing, and tools to look into it.",
+    version_of="mockbroker",
+)

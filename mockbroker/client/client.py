@@ -122,12 +122,12 @@ class Client:
         topic: str,
         *,
         partitions: list[int] | None = None,
-        start: int = EARLIEST,
+        start: int | dict[int, int] = EARLIEST,
         follow: bool = False,
         idle_timeout_s: float | None = None,
         isolation_level: int = READ_UNCOMMITTED,
     ) -> Iterator[ConsumedRecord]:
-        """Records from `start` (EARLIEST, LATEST or an offset) on, one at a time.
+        """Records from `start` on (EARLIEST, LATEST, an offset, or {partition: offset}).
 
         Ends at what was the log end when it began; with `follow` it waits for more, at most
         `idle_timeout_s` at a time.
@@ -139,7 +139,9 @@ class Client:
             until = {index: end.offset for index, end in ends.items()}
         return self._consumer.consume(
             topic,
-            start_offsets(self._consumer, topic, indexes, start),
+            start
+            if isinstance(start, dict)
+            else start_offsets(self._consumer, topic, indexes, start),
             until=until,
             idle_timeout_s=idle_timeout_s,
             isolation_level=isolation_level,

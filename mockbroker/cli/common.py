@@ -1,0 +1,94 @@
+"""What the client commands share: options, the client, and how errors end them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
+
+import click
+
+if TYPE_CHECKING:
+    from mockbroker.client import Client
+
+P = ParamSpec("P")
+
+BOOTSTRAP_ENVIRONMENT = "MOCKBROKER_BOOTSTRAP"
+DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+CLIENT_ID = "mockbroker-cli"
+DEFAULT_REQUEST_TIMEOUT_S = 30.0
+
+
+def _checked_bootstrap(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
+    from mockbroker.client.router import parse_bootstrap
+
+    try:
+        parse_bootstrap(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--bootstrap-server") from None
+    return value
+
+
+def name_values(
+    ctx: click.Context,  # noqa: ARG001
+    param: click.Parameter,  # noqa: ARG001
+    values: tuple[str, ...],
+) -> dict[str, str]:
+    """Callback of an option that may be repeated: NAME=VALUE, each as an entry."""
+    pairs = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not name.strip() or not equals:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        pairs[name.strip()] = value
+    return pairs
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+
+def client_command(
+    function: Callable[Concatenate[Client, P], None],
+) -> Callable[..., None]:
+    """Give a command its options for the cluster, and a client as its first argument.
+
+    What goes wrong between us and the cluster ends the command with one line and exit code 1.
+    """
+
+    @click.option(
+        "--bootstrap-server",
+        "--bootstrap-servers",
+        "-b",
+        "bootstrap",
+        metavar="HOST:PORT,…",
+        callback=_checked_bootstrap,
+        envvar=BOOTSTRAP_ENVIRONMENT,
+        default=DEFAULT_BOOTSTRAP,
+        show_default=True,
+        show_envvar=True,
+        help="Brokers to ask first.",
+    )
+    @click.option(
+        "--request-timeout",
+        "request_timeout_s",
+        type=click.FloatRange(min=0, min_open=True),
+        default=DEFAULT_REQUEST_TIMEOUT_S,
+        show_default=True,
+        metavar="SECONDS",
+        help="Give up on the cluster after this time.",
+    )
+    @functools.wraps(function)
+    def command(
+        bootstrap: str, request_timeout_s: float, *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        from mockbroker.client import Client, ClientError
+        from mockbroker_protocol.exceptions import ProtocolError
+        from mockbroker_protocol.records import RecordsError
+
+        try:
+            with Client(bootstrap, CLIENT_ID, timeout_s=request_timeout_s) as client:
+                function(client, *args, **kwargs)
+        except (ClientError, ProtocolError, RecordsError) as error:
+            raise click.ClickException(str(error)) from None
+
+    return command

@@ -1,0 +1,170 @@
+"""`mockbroker groups`: who consumes what, and how far they have come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from mockbroker.cli.common import client_command, json_option
+from mockbroker.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from mockbroker.client import Client
+    from mockbroker.client.groups import PartitionLag
+    from mockbroker_protocol.messages.describe_groups import DescribedGroupMember
+
+DEAD = "Dead"
+
+
+@click.group()
+def groups() -> None:
+    """List, describe, reset and delete consumer groups."""
+
+
+@groups.command("list")
+@json_option
+@client_command
+def list_groups(client: Client, *, as_json: bool) -> None:
+    """List all groups."""
+    found = [
+        {
+            "group": group.group_id,
+            "state": group.group_state,
+            "protocol_type": group.protocol_type,
+            "type": group.group_type,
+        }
+        for group in client.groups.all()
+    ]
+    if as_json:
+        print_json(found)
+    else:
+        columns = ("GROUP", "STATE", "PROTOCOL TYPE", "TYPE")
+        print_table(columns, [list(row.values()) for row in found])
+
+
+@groups.command("describe")
+@click.argument("group")
+@json_option
+@client_command
+def describe_group(client: Client, *, group: str, as_json: bool) -> None:
+    """Show a group's members, committed offsets and lag.
+
+    The lag counts from the committed offset to the log end (the high watermark).
+    """
+    described = client.groups.describe(group)
+    lags = client.groups.lag(group)
+    if described.group_state == DEAD and not lags:
+        raise click.ClickException(f"there is no group {group}")
+    if as_json:
+        print_json(
+            {
+                "group": group,
+                "state": described.group_state,
+                "protocol_type": described.protocol_type,
+                "protocol": described.protocol_data,
+                "members": [_member(member) for member in described.members],
+                "partitions": [_partition(lag) for lag in lags],
+                "lag": sum(lag.lag for lag in lags),
+            }
+        )
+        return
+    columns = ("TOPIC", "PARTITION", "COMMITTED", "LOG END", "LAG")
+    rows = [list(_partition(lag).values()) for lag in lags]
+    print_table(columns, rows, title=f"{group}  {described.group_state}")
+    if described.members:
+        click.echo()
+        print_table(
+            ("MEMBER", "CLIENT", "HOST", "ASSIGNED"),
+            [
+                (m.member_id, m.client_id, m.client_host, _assigned(m.member_assignment))
+                for m in described.members
+            ],
+        )
+
+
+@groups.command("reset")
+@click.argument("group")
+@click.argument("topic")
+@click.option(
+    "--to",
+    required=True,
+    metavar="earliest|latest|OFFSET",
+    help="The offset that all partitions of the topic get.",
+)
+@json_option
+@client_command
+def reset_group(client: Client, *, group: str, topic: str, to: str, as_json: bool) -> None:
+    """Set a group's committed offsets of a topic; the group must have no members."""
+    from mockbroker.client import EARLIEST, LATEST
+
+    target = {"earliest": EARLIEST, "latest": LATEST}.get(to)
+    if target is None:
+        if not to.isdecimal():
+            raise click.BadParameter(
+                f"{to!r} is neither an offset nor earliest or latest", param_hint="--to"
+            )
+        target = int(to)
+    offsets = client.groups.reset(group, topic, target)
+    rows = [(name, index, offset) for (name, index), offset in offsets.items()]
+    if as_json:
+        keys = ("topic", "partition", "committed")
+        partitions = [dict(zip(keys, row, strict=True)) for row in rows]
+        print_json({"group": group, "partitions": partitions})
+    else:
+        print_table(("TOPIC", "PARTITION", "COMMITTED"), rows)
+
+
+@groups.command("delete")
+@click.argument("names", metavar="GROUP...", nargs=-1, required=True)
+@json_option
+@client_command
+def delete_groups(client: Client, *, names: tuple[str, ...], as_json: bool) -> None:
+    """Delete groups that have no members, with their offsets."""
+    for name in names:
+        client.groups.delete(name)
+        if not as_json:
+            click.echo(f"deleted group {name}")
+    if as_json:
+        print_json({"deleted": names})
+
+
+def _partition(lag: PartitionLag) -> dict[str, str | int]:
+    return {
+        "topic": lag.topic,
+        "partition": lag.partition,
+        "committed": lag.committed,
+        "log_end": lag.log_end,
+        "lag": lag.lag,
+    }
+
+
+def _member(member: DescribedGroupMember) -> dict[str, object]:
+    return {
+        "member_id": member.member_id,
+        "instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "host": member.client_host,
+        "assigned": _assignment(member.member_assignment),
+    }
+
+
+def _assignment(blob: bytes) -> dict[str, list[int]] | None:
+    """The partitions in a member's assignment; None if it is not the consumer protocol's."""
+    from mockbroker_protocol.consumer_protocol import decode_assignment
+    from mockbroker_protocol.exceptions import DecodeError
+
+    if not blob:
+        return {}
+    try:
+        assignment = decode_assignment(blob)
+    except DecodeError:
+        return None
+    return {topic.topic: topic.partitions for topic in assignment.assigned_partitions}
+
+
+def _assigned(blob: bytes) -> str:
+    assigned = _assignment(blob)
+    if assigned is None:
+        return "?"
+    return " ".join(f"{topic}:{','.join(map(str, parts))}" for topic, parts in assigned.items())

@@ -1,0 +1,90 @@
+"""A click group whose commands are imported when they are called, and whose errors are one line."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+BAD_USAGE = 2
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A group of commands given as name -> ("module:attribute", one sentence of help)."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        commands: Mapping[str, tuple[str, str]],
+        help: str,  # noqa: A002 - click's own name for it
+        version_of: str,
+    ) -> None:
+        super().__init__(
+            name,
+            help=help,
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        )
+        self._lazy = dict(commands)
+        click.version_option(package_name=version_of, prog_name=name)(self)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self._lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in self._lazy:
+            return None
+        module, _, attribute = self._lazy[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The list in `--help`, without importing the commands for their sentences."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self._lazy.items()])
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line; on its own, every error ends the process with one line."""
+        run = functools.partial(super().main, args, prog_name, complete_var)
+        if not standalone_mode:
+            return run(standalone_mode=False, **extra)
+        try:
+            status: object = run(standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            sys.exit(BAD_USAGE)
+        except click.UsageError as error:
+            _fail(_where(error.ctx), error.format_message(), BAD_USAGE)
+        except click.ClickException as error:
+            _fail(self.name, error.format_message(), error.exit_code)
+        except (click.Abort, KeyboardInterrupt):
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:
+            # The reader of our output went away, as `head` does. Python would complain again at
+            # exit, when it flushes, unless there is somewhere to flush to.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _where(ctx: click.Context | None) -> str:
+    return ctx.command_path if ctx is not None else "mockbroker"
+
+
+def _fail(where: str | None, message: str, status: int) -> NoReturn:
+    line = " ".join(message.split())
+    click.echo(f"{where}: {line}", err=True)
+    sys.exit(status)

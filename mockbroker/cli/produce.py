@@ -1,0 +1,155 @@
+"""`mockbroker produce`: the lines of standard input, as records."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from mockbroker.cli.common import client_command, json_option, name_values
+from mockbroker.cli.output import counting, print_json
+
+if TYPE_CHECKING:
+    from mockbroker.client import Client, Produced
+    from mockbroker_protocol.records import Record
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+ACKS = {"0": 0, "1": 1, "all": -1}
+CHUNK_BYTES = 1024 * 1024
+LINE_BYTES_MAX = 64 * 1024 * 1024
+
+
+@click.command()
+@click.argument("topic")
+@click.option("--key", help="Give every record this key.")
+@click.option("--key-separator", metavar="TEXT", help="Split each line here into key and value.")
+@click.option("--null-value", metavar="TEXT", help="A value that reads so is sent as null.")
+@click.option(
+    "--header",
+    "headers",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=name_values,
+    help="Add a header.",
+)
+@click.option(
+    "--partition",
+    type=click.IntRange(min=0),
+    help="Send all there; else the key decides, as with Java's producer.",
+)
+@click.option(
+    "--compression", type=click.Choice(CODECS), default="none", show_default=True, help="Codec."
+)
+@click.option(
+    "--acks",
+    type=click.Choice(tuple(ACKS)),
+    default="all",
+    show_default=True,
+    help="Who must have a record before it counts.",
+)
+@json_option
+@client_command
+def produce(
+    client: Client,
+    *,
+    topic: str,
+    key: str | None,
+    key_separator: str | None,
+    null_value: str | None,
+    headers: dict[str, str],
+    partition: int | None,
+    compression: str,
+    acks: str,
+    as_json: bool,
+) -> None:
+    """Send each line of standard input as a record to TOPIC.
+
+    What has been read is sent at once, so this can be used by hand and in a pipe.
+    """
+    if key is not None and key_separator is not None:
+        raise click.UsageError("--key and --key-separator exclude each other.")
+    if key_separator == "":
+        raise click.BadParameter("it must not be empty", param_hint="--key-separator")
+    parser = LineParser(key, key_separator, null_value, headers)
+    sent = 0
+    results: list[Produced] = []
+    with counting("records sent", shown=not sys.stdin.isatty()) as counter:
+        for records in parser.batches():
+            batches = client.produce(
+                topic,
+                records,
+                partition=partition,
+                acks=ACKS[acks],
+                codec=CODECS.index(compression),
+            )
+            sent += len(records)
+            counter.add(len(records))
+            if as_json:
+                results += batches
+    if as_json:
+        print_json({"topic": topic, "records": sent, "batches": results})
+    else:
+        click.echo(f"{sent} record{'s' if sent != 1 else ''} sent to {topic}", err=True)
+
+
+class LineParser:
+    """Makes records of lines."""
+
+    def __init__(
+        self,
+        key: str | None,
+        separator: str | None,
+        null_value: str | None,
+        headers: dict[str, str],
+    ) -> None:
+        self._key = None if key is None else key.encode()
+        self._separator = None if separator is None else separator.encode()
+        self._null_value = None if null_value is None else null_value.encode()
+        self._headers = tuple((name, value.encode()) for name, value in headers.items())
+
+    def batches(self) -> Iterator[list[Record]]:
+        """The lines of standard input, as many at a time as there are to read."""
+        for lines in _chunks_of_lines():
+            yield [self.record(line) for line in lines]
+
+    def record(self, line: bytes) -> Record:
+        """One line, without its end, as a record. Raises UsageError if its key is missing."""
+        from mockbroker_protocol.records import Record
+
+        key = self._key
+        value: bytes | None = line
+        if self._separator is not None:
+            key, found, value = line.partition(self._separator)
+            if not found:
+                raise click.UsageError(
+                    f"no key separator {self._separator.decode()!r} in the line "
+                    f"{line[:100].decode(errors='replace')!r}"
+                )
+        if value == self._null_value:
+            value = None
+        return Record(key=key, value=value, headers=self._headers)
+
+
+def _chunks_of_lines() -> Iterator[list[bytes]]:
+    """Lines as they become available; a last one without an end counts too."""
+    rest = b""
+    while chunk := _read_stdin():
+        *lines, rest = (rest + chunk).split(b"\n")
+        if len(rest) > LINE_BYTES_MAX:
+            raise click.UsageError(f"a line of more than {LINE_BYTES_MAX} bytes")
+        if lines:
+            yield [line.removesuffix(b"\r") for line in lines]
+    if rest:
+        yield [rest]
+
+
+def _read_stdin() -> bytes:
+    """Whatever can be read now, waiting only if there is nothing yet; empty at the end."""
+    try:
+        descriptor = sys.stdin.fileno()
+    except OSError:  # a stand-in without a file, as in tests
+        return sys.stdin.buffer.read(CHUNK_BYTES)
+    return os.read(descriptor, CHUNK_BYTES)
