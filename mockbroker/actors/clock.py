@@ -1,7 +1,8 @@
 """The cluster's clock: the trio run's time as Kafka writes it, in milliseconds since the epoch.
 
 Everything above and below takes its time from here (`now_ms`), so whatever moves the run's clock (a
-`trio.testing.MockClock` in a test) moves session timeouts, long polls and record timestamps with it.
+`trio.testing.MockClock` in a test) moves session timeouts, long polls and record timestamps with
+it.
 """
 
 from __future__ import annotations

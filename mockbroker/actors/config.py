@@ -1,4 +1,6 @@
-"""What a cluster is started from: brokers, listeners, topics, configs. Plain data, checked when made."""
+"""What a cluster is started from: brokers, listeners, topics, configs. Plain data, checked when
+made.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ class ServerError(Exception):
 class ListenerSpec:
     """One listener of every broker.
 
-    Broker i (from 0) binds `host:port + i`, or a free port when `port` is 0, and tells clients to come to
-    `advertised_host`, which defaults to `host`.
+    Broker i (from 0) binds `host:port + i`, or a free port when `port` is 0, and tells clients to
+    come to `advertised_host`, which defaults to `host`.
     """
 
     name: str = "PLAINTEXT"
@@ -30,7 +32,9 @@ class ListenerSpec:
 
 @dataclass(frozen=True)
 class SeedRecord:
-    """One record of a seeded topic. Without a partition, keys are placed by murmur2 as Java does."""
+    """One record of a seeded topic. Without a partition, keys are placed by murmur2 as Java
+    does.
+    """
 
     value: bytes | None
     key: bytes | None = None
@@ -54,8 +58,8 @@ class TopicSpec:
 class ServerConfig:
     """Everything a cluster is started from.
 
-    `configs` are broker configs as Kafka names them (`num.partitions`, `group.max.size`, …), as strings.
-    `kafka_version` caps what ApiVersions offers at that release ("2.8" … "4.3").
+    `configs` are broker configs as Kafka names them (`num.partitions`, `group.max.size`, …), as
+    strings. `kafka_version` caps what ApiVersions offers at that release ("2.8" … "4.3").
     """
 
     brokers: int = 3

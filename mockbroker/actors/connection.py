@@ -1,12 +1,12 @@
 """One client's connection: frames in, one request in flight, answers in order.
 
-As in Kafka's SocketServer, the next request is not looked at before the last answer has been written, so
-pipelined requests wait in the socket and a parked Fetch or JoinGroup holds up what is behind it. Handlers
-run synchronously on this task: there is one thread, so a handler call is atomic, and an answer that is
-ready costs no task switch.
+As in Kafka's SocketServer, the next request is not looked at before the last answer has been
+written, so pipelined requests wait in the socket and a parked Fetch or JoinGroup holds up what is
+behind it. Handlers run synchronously on this task: there is one thread, so a handler call is
+atomic, and an answer that is ready costs no task switch.
 
-Requests that Kafka would not answer (unknown API, version out of range, bytes that do not parse) close
-the connection with one log line that names the peer, the API and the byte.
+Requests that Kafka would not answer (unknown API, version out of range, bytes that do not parse)
+close the connection with one log line that names the peer, the API and the byte.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class _Route:
         self.api = api
         self.request: Codec = request_codec(api.key, version)
         self.response: Codec = response_codec(api.key, version)
-        # ApiVersions answers with header v0 always, so that any client can read the answer (KIP-511).
+        # ApiVersions answers with header v0 always, so that any client can read the answer
+        # (KIP-511).
         self.flexible_response_header = self.response.flexible and api.key != API_VERSIONS
 
 
@@ -146,7 +147,9 @@ class Connection:
     # -- frames in ---------------------------------------------------------------------------------
 
     async def _read_frame(self) -> bytearray | None:
-        """The next frame without its size, in a buffer of exactly its size; None at end of stream."""
+        """The next frame without its size, in a buffer of exactly its size; None at end of
+        stream.
+        """
         inbox = self._inbox
         while self._filled - self._start < 4:
             if self._start:
@@ -217,9 +220,7 @@ class Connection:
             # Bytes left over are ignored: a 4.3 broker does, and librdkafka's Metadata has some.
             request, _ = route.request.decode(view, position)
         except DecodeError as error:
-            raise ProtocolError(
-                f"{route.api.key.name} v{header.api_version}: {error}"
-            ) from None
+            raise ProtocolError(f"{route.api.key.name} v{header.api_version}: {error}") from None
         try:
             response = route.api.handle(context, request)
         except Exception:
@@ -273,7 +274,9 @@ class Connection:
 
 
 async def _wait_for(parked: Parked[Any]) -> object:
-    """Sleep until the reply is there. One task waits for one reply, so no event object is needed."""
+    """Sleep until the reply is there. One task waits for one reply, so no event object is
+    needed.
+    """
     task = trio.lowlevel.current_task()
 
     def wake() -> None:

@@ -28,6 +28,7 @@ log = logging.getLogger("mockbroker")
 
 LISTEN_BACKLOG = 1024
 
+
 class ClusterServer:
     """A core cluster with its sockets; made by `open_server` inside a trio run."""
 

@@ -1,8 +1,11 @@
-"""`serve --trace`: what did my client send, and what was it told? One readable line for each request.
+"""`serve --trace`: what did my client send, and what was it told? One readable line for each
+request.
 
-    12:00:01.123 1 #7 sarama@127.0.0.1:50123 PRODUCE v9 acks=-1 topic_data=[name=orders …] -> … 0.21 ms
+    12:00:01.123 1 #7 sarama@127.0.0.1:50123 PRODUCE v9 acks=-1 topic_data=[name=orders …] -> …
+    0.21 ms
 
-Fields that hold their default are left out, so what stands in the line is what the client chose to say.
+Fields that hold their default are left out, so what stands in the line is what the client chose to
+say.
 """
 
 from __future__ import annotations
@@ -19,14 +22,15 @@ SIDE_CHARS_MAX = 600
 LIST_ITEMS_MAX = 8
 
 
-def print_trace(context: RequestContext, request: object, response: object, elapsed_ns: int) -> None:
-    """Print one exchange to standard error."""
-    print(trace_line(context, request, response, elapsed_ns), file=sys.stderr, flush=True)  # noqa: T201
-
-
-def trace_line(
+def print_trace(
     context: RequestContext, request: object, response: object, elapsed_ns: int
-) -> str:
+) -> None:
+    """Print one exchange to standard error."""
+    line = trace_line(context, request, response, elapsed_ns)
+    print(line, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def trace_line(context: RequestContext, request: object, response: object, elapsed_ns: int) -> str:
     """The line for one exchange; `elapsed_ns` runs from the frame's arrival to the answer."""
     at = datetime.fromtimestamp(context.now_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
     peer = context.connection

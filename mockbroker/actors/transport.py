@@ -1,7 +1,8 @@
 """Moving bytes: receive into a buffer, send a list of buffers, close with FIN or RST.
 
-trio's own streams have neither `recv_into` nor `sendmsg`, and a broker needs both: a Produce lands in the
-buffer it will be kept in, and a Fetch leaves as the stored batches themselves, gathered by the kernel.
+trio's own streams have neither `recv_into` nor `sendmsg`, and a broker needs both: a Produce lands
+in the buffer it will be kept in, and a Fetch leaves as the stored batches themselves, gathered by
+the kernel.
 """
 
 from __future__ import annotations
@@ -98,8 +99,6 @@ class SocketTransport:
             return
         self._closed = True
         if reset:
-            self._socket.setsockopt(
-                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
-            )
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         trio.lowlevel.notify_closing(self._socket)
         self._socket.close()

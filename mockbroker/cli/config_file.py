@@ -1,21 +1,21 @@
 """`serve --config-file F.toml`: a cluster described in a file, checked field by field.
 
-    brokers = 3
-    kafka_version = "4.3"
+brokers = 3
+kafka_version = "4.3"
 
-    [configs]
-    "group.max.size" = 5
+[configs]
+"group.max.size" = 5
 
-    [[listeners]]
-    name = "PLAINTEXT"
-    port = 9092
+[[listeners]]
+name = "PLAINTEXT"
+port = 9092
 
-    [[topics]]
-    name = "orders"
-    partitions = 4
-    replication_factor = 3
-    configs = { "cleanup.policy" = "compact" }
-    records = [{ key = "a", value = "1" }, { value = "2", partition = 3 }]
+[[topics]]
+name = "orders"
+partitions = 4
+replication_factor = 3
+configs = { "cleanup.policy" = "compact" }
+records = [{ key = "a", value = "1" }, { value = "2", partition = 3 }]
 """
 
 from __future__ import annotations

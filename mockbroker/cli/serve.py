@@ -32,7 +32,8 @@ def _topic(text: str) -> TopicSpec:
         raise ServerError(
             f"--topic {text}: expected numbers after the name, NAME:PARTITIONS[:REPLICATION_FACTOR]"
         ) from None
-    return TopicSpec(parts[0], *counts)
+    partitions, replication_factor = (*counts, *(1, 1)[len(counts) :])
+    return TopicSpec(parts[0], partitions, replication_factor)
 
 
 def _config(text: str) -> tuple[str, str]:
@@ -148,7 +149,7 @@ async def _announce_and_serve(
         await trio.sleep_forever()
     finally:
         if ready_file is not None:
-            ready_file.unlink(missing_ok=True)
+            ready_file.unlink(missing_ok=True)  # noqa: ASYNC240 - one unlink, at the end
         if admin is not None:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(admin.stop)
@@ -173,7 +174,9 @@ async def _announce_and_serve(
     help="Port of /healthz and /metrics; 0 takes a free one.",
 )
 @click.option("--no-admin", is_flag=True, help="Serve no admin endpoint.")
-@click.option("--topic", "topics", multiple=True, metavar="NAME:PARTITIONS[:RF]", help="Make a topic.")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="NAME:PARTITIONS[:RF]", help="Make a topic."
+)
 @click.option(
     "--config", "configs", multiple=True, metavar="NAME=VALUE", help="Set a Kafka broker config."
 )
@@ -197,7 +200,8 @@ def serve(
 ) -> None:
     """Serve a Kafka cluster until interrupted.
 
-    When clients can connect, one line is printed: ready bootstrap=HOST:PORT,… admin=http://HOST:PORT
+    When clients can connect, one line is printed: ready bootstrap=HOST:PORT,…
+    admin=http://HOST:PORT
     """
     try:
         config = build_config(**options)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Deadlines as data: a heap of callbacks, run by whoever knows what time it is.
 
-The core never waits. It leaves callbacks here; one actor sleeps until `deadline_ms()` and then calls
-`run_due(now_ms)`, so that ten thousand sessions cost one timer of the event loop.
+The core never waits. It leaves callbacks here; one actor sleeps until `deadline_ms()` and then
+calls `run_due(now_ms)`, so that ten thousand sessions cost one timer of the event loop.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class TimerHeap:
         self.on_earlier: Callable[[], None] | None = None
 
     def call_at(self, deadline_ms: int, callback: Callable[[], None]) -> Timer:
-        """Run `callback` once the cluster's clock has reached `deadline_ms` (ms since the epoch)."""
+        """Run `callback` once the cluster's clock has reached `deadline_ms` (ms since the
+        epoch).
+        """
         self._seq += 1
         timer = Timer(deadline_ms, self._seq, callback)
         earliest = not self._heap or timer < self._heap[0]

@@ -1,9 +1,9 @@
 """What every handler is handed and what it may give back.
 
-Nouns: a *handler* is a plain function from a typed request to a typed response. Its *context* names the
-cluster, the broker and the connection the request arrived on. A *parked* reply is one that is not there
-yet: the handler leaves it with whatever will complete it (a watcher, a timer, a group), and the
-connection waits. Handlers never wait and never see an event loop.
+Nouns: a *handler* is a plain function from a typed request to a typed response. Its *context*
+names the cluster, the broker and the connection the request arrived on. A *parked* reply is one
+that is not there yet: the handler leaves it with whatever will complete it (a watcher, a timer, a
+group), and the connection waits. Handlers never wait and never see an event loop.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class ConnectionInfo:
 
 
 class RequestContext:
-    """One request's surroundings: cluster, broker, listener, header, connection, time of arrival (ms)."""
+    """One request's surroundings: cluster, broker, listener, header, connection, time of arrival
+    (ms).
+    """
 
     __slots__ = ("broker", "cluster", "connection", "header", "listener", "now_ms")
 
@@ -124,7 +126,9 @@ class RequestContext:
 
 
 class Api:
-    """A handler with the versions it serves. `versions` are inclusive and are what is advertised."""
+    """A handler with the versions it serves. `versions` are inclusive and are what is
+    advertised.
+    """
 
     __slots__ = ("advertised_min", "handle", "key", "max_version", "min_version")
 
@@ -151,8 +155,9 @@ def api(
 ) -> Callable[[H], H]:
     """Register the decorated function as the handler of `key`.
 
-    The versions stand beside the code that serves them, so that ApiVersions cannot disagree with it.
-    `advertised_min` is for Produce alone, whose brokers advertise 0 but serve 3 and up (KAFKA-18659).
+    The versions stand beside the code that serves them, so that ApiVersions cannot disagree with
+    it. `advertised_min` is for Produce alone, whose brokers advertise 0 but serve 3 and up
+    (KAFKA-18659).
     """
 
     def register(function: H) -> H:

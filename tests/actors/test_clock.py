@@ -12,7 +12,9 @@ HOUR_MS = 3_600_000
 
 
 def run_with_keeper(body) -> None:
-    """Run `body(heap, clock, mock clock)` beside a timekeeper, on a clock that only moves by hand."""
+    """Run `body(heap, clock, mock clock)` beside a timekeeper, on a clock that only moves by
+    hand.
+    """
     mock = trio.testing.MockClock()
 
     async def main() -> None:
