@@ -1,0 +1,342 @@
+"""Every message in every version: emitted codecs and construct agree, on good bytes and bad."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.codec import Codec, named_codec, request_codec, response_codec
+from mockbroker_protocol.emit import compile_function, decode_source, encode_source
+from mockbroker_protocol.exceptions import DecodeError, EncodeError, UnknownVersionError
+from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    RequestCursor,
+    TopicRequest,
+)
+from mockbroker_protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    LeaderIdAndEpoch,
+    PartitionData,
+)
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from mockbroker_protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from mockbroker_protocol.slow import construct_decode, construct_encode
+from tests.protocol.strategies import all_codecs, messages
+
+CODECS = all_codecs()
+FEW = settings(
+    max_examples=5,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+class FellBackError(Exception):
+    """The emitted function gave up and would have asked construct."""
+
+
+def emitted(codec: Codec) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The emitted functions alone, without construct to fall back on."""
+
+    def again(*_: Any) -> None:
+        raise FellBackError
+
+    source, constants = decode_source(codec.tree, viewing=codec.message.leading)
+    decode = compile_function(source, {**constants, "again": again}, "decode", "decode")
+    source, constants = encode_source(codec.tree)
+    encode = compile_function(source, {**constants, "again": again}, "encode", "encode")
+    return decode, encode
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=repr)
+def test_emitted_and_construct_agree_on_generated_messages(codec: Codec) -> None:
+    """Both write the same bytes, both read the same struct back, and writing it again changes
+    nothing. Unknown tags survive."""
+    decode, encode = emitted(codec)
+
+    @FEW
+    @given(messages(codec))
+    def check(message: Any) -> None:
+        data = b"".join(encode(message))
+        assert data == b"".join(construct_encode(codec, message))
+        read, end = decode(data)
+        assert end == len(data)
+        assert (read, end) == construct_decode(codec, data)
+        assert b"".join(encode(read)) == data
+        assert read == message
+        # A message may stand anywhere in a buffer, of any kind, with more behind it.
+        assert decode(memoryview(b"\xff" * 3 + data + b"\x7f"), 3) == (read, end + 3)
+
+    check()
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=repr)
+def test_bytes_cut_short_or_flipped_are_read_alike_or_refused_by_both(codec: Codec) -> None:
+    """A message cut at any byte is refused; with any one byte changed, both ways of reading give
+    the same struct or both refuse. The error names a path and a byte of the message."""
+    decode, encode = emitted(codec)
+
+    @settings(FEW, max_examples=1)
+    @seed(codec.version)
+    @given(messages(codec, elements_max=2), st.integers(0, 2**32))
+    def check(message: Any, flips: int) -> None:
+        data = b"".join(encode(message))[:300]
+        whole = len(b"".join(encode(message))) == len(data)
+        for cut in range(len(data)):
+            agree(codec, decode, data[:cut], refused=whole)
+        chance = random.Random(flips)
+        for at in range(len(data)):
+            flipped = bytearray(data)
+            flipped[at] ^= 1 << chance.randrange(8)
+            agree(codec, decode, bytes(flipped))
+
+    check()
+
+
+def agree(codec: Codec, decode: Callable[..., Any], data: bytes, *, refused: bool = False) -> None:
+    fast = attempt(decode, data)
+    slow = attempt(partial(construct_decode, codec), data)
+    if isinstance(slow, DecodeError):
+        assert isinstance(fast, FellBackError)
+        assert slow.path
+        assert slow.reason
+        assert 0 <= slow.byte <= len(data)
+    elif isinstance(fast, FellBackError):
+        # Kafka reads text that is no UTF-8; only construct knows how.
+        assert "�" in repr(slow)
+    else:
+        assert not refused
+        assert repr(fast) == repr(slow)  # compares NaN too
+
+
+def attempt(decode: Callable[[bytes], Any], data: bytes) -> Any:
+    try:
+        return decode(data)
+    except (DecodeError, FellBackError) as error:
+        return error
+
+
+def test_path_and_byte_of_the_first_field_that_cannot_be_read_are_named() -> None:
+    """The path counts elements from 0, the byte is where the field begins in the buffer."""
+    request = FetchRequest(
+        topics=[FetchTopic("a", partitions=[FetchPartition()] * 2), FetchTopic("b")]
+    )
+    data = request_codec(ApiKey.FETCH, 4).encode(request)[0]
+    # 17 bytes of fixed fields, count, name (2 + 1), count, then partitions of 4 + 8 + 4 bytes
+    with pytest.raises(DecodeError) as caught:
+        request_codec(ApiKey.FETCH, 4).decode(data[: 17 + 4 + 3 + 4 + 16 + 4 + 7])
+    assert caught.value.path == "topics[0].partitions[1].fetch_offset"
+    assert caught.value.byte == 17 + 4 + 3 + 4 + 16 + 4
+    assert caught.value.reason == "needs 8 bytes, 7 left"
+    assert str(caught.value) == (
+        "topics[0].partitions[1].fetch_offset at byte 48: needs 8 bytes, 7 left"
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "reason"),
+    [
+        ("00", "client_software_name", "null where none is allowed"),
+        ("0278", "client_software_version", "needs 1 bytes, 0 left"),
+        ("7f78", "client_software_name", "needs 126 bytes, 1 left"),
+        ("ffffffff08", "client_software_name", "null where none is allowed"),
+        ("ffffffff07", "client_software_name", "string of 2147483646 bytes"),
+        ("818002" + "61" * 32768, "client_software_name", "string of 32768 bytes"),
+        ("8080808080", "client_software_name", "varint longer than 5 bytes"),
+        ("02780278", "_tags", "needs 1 bytes, 0 left"),
+        ("0278027801050261", "_tags", "tag 5 of 2 bytes, 1 left"),
+    ],
+)
+def test_what_kafkas_own_reader_refuses_is_refused(data: str, path: str, reason: str) -> None:
+    """The cases were tried on the classes of kafka-clients 4.3.1."""
+    with pytest.raises(DecodeError) as caught:
+        request_codec(ApiKey.API_VERSIONS, 3).decode(bytes.fromhex(data))
+    assert (caught.value.path, caught.value.reason) == (path, reason)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "tags"),
+    [
+        ("820078" + "0278" + "00", "x", None),  # a varint longer than it need be
+        ("03ff41" + "0278" + "00", "�A", None),  # no UTF-8
+        ("04eda080" + "0278" + "00", "�", None),  # a surrogate: one replacement, as in Java
+        ("0278" + "0278" + "0205016104016" + "2", "x", {5: b"a", 4: b"b"}),  # tags not ascending
+        ("0278" + "0278" + "02050161050162", "x", {5: b"b"}),  # one tag twice
+        ("0278" + "0278" + "ffffffff0f", "x", None),  # minus one tags
+    ],
+)
+def test_what_kafkas_own_reader_lets_pass_passes(
+    data: str, name: str, tags: dict[int, bytes] | None
+) -> None:
+    """The cases were tried on the classes of kafka-clients 4.3.1."""
+    request, end = request_codec(ApiKey.API_VERSIONS, 3).decode(bytes.fromhex(data))
+    assert request.client_software_name == name
+    assert request.unknown_tags == tags
+    assert end == len(data) // 2
+
+
+def test_any_negative_length_is_null_where_null_is_allowed() -> None:
+    """Kafka's readers ask whether a length is negative, not whether it is -1."""
+    assert request_codec(ApiKey.METADATA, 1).decode(b"\xff\xff\xff\xfb") == (
+        MetadataRequest(topics=None),
+        4,
+    )
+    with pytest.raises(DecodeError, match="null where none is allowed"):
+        request_codec(ApiKey.METADATA, 0).decode(b"\xff\xff\xff\xfb")
+
+
+def test_a_count_beyond_the_bytes_left_is_refused_before_anything_is_allocated() -> None:
+    """Memory is bounded by the frame: each element takes a byte at least."""
+    with pytest.raises(DecodeError) as caught:
+        request_codec(ApiKey.METADATA, 0).decode(b"\x7f\xff\xff\xff\x00\x01a")
+    assert caught.value.path == "topics"
+    assert caught.value.reason == "2147483647 elements, 3 bytes left"
+
+
+def test_records_are_views_of_the_frame_and_leave_as_the_buffers_they_came_in() -> None:
+    """No record byte is copied on the way in or out."""
+    codec = request_codec(ApiKey.PRODUCE, 9)
+    batches = bytearray(b"batch" * 100)
+    partition = PartitionProduceData(index=3, records=[batches, memoryview(b"more")])
+    request = ProduceRequest(topic_data=[TopicProduceData("t", partition_data=[partition])])
+    pieces = codec.encode(request)
+    assert pieces[1] is batches
+    assert pieces[2] == b"more"
+    frame = bytearray(b"".join(pieces))
+    decoded, end = codec.decode(frame)
+    records = decoded.topic_data[0].partition_data[0].records
+    assert end == len(frame)
+    assert isinstance(records, memoryview)
+    assert records == b"".join((batches, b"more"))
+    at = frame.index(b"batch")
+    frame[at] = ord("B")
+    assert records[:5] == b"Batch"
+
+
+def test_empty_and_null_records_differ_and_take_no_piece_of_their_own() -> None:
+    """A Fetch answer without data is one piece."""
+    codec = response_codec(ApiKey.FETCH, 12)
+    partitions = [
+        PartitionData(records=None),
+        PartitionData(records=b""),
+        PartitionData(records=[]),
+    ]
+    response = FetchResponse(responses=[FetchableTopicResponse("t", partitions=partitions)])
+    (piece,) = codec.encode(response)
+    decoded, _ = codec.decode(piece)
+    assert [part.records for part in decoded.responses[0].partitions] == [None, b"", b""]
+
+
+def test_fields_that_a_version_lacks_are_dropped_and_come_back_as_kafkas_default() -> None:
+    """Structs are version-free: a handler fills in all it knows."""
+    codec = response_codec(ApiKey.API_VERSIONS, 0)
+    response = ApiVersionsResponse(error_code=35, throttle_time_ms=7, finalized_features_epoch=4)
+    assert codec.decode(codec.encode(response)[0])[0] == ApiVersionsResponse(error_code=35)
+    assert ApiVersionsResponse().finalized_features_epoch == -1
+
+
+def test_a_tagged_struct_is_left_out_while_it_equals_its_default() -> None:
+    """A leader hint in Fetch is absent unless set, and the shared default cannot be changed."""
+    codec = response_codec(ApiKey.FETCH, 12)
+
+    def encoded(**fields: Any) -> bytes:
+        topic = FetchableTopicResponse("t", partitions=[PartitionData(**fields)])
+        return b"".join(codec.encode(FetchResponse(responses=[topic])))
+
+    assert encoded() == encoded(current_leader=LeaderIdAndEpoch(-1, -1))
+    assert len(encoded(current_leader=LeaderIdAndEpoch(2, -1))) == len(encoded()) + 2 + 9
+    with pytest.raises(AttributeError):
+        PartitionData().current_leader.leader_id = 1  # type: ignore[misc]
+
+
+def test_a_nullable_struct_has_a_presence_byte() -> None:
+    """DescribeTopicPartitions' cursor: ff for null, 01 and the fields otherwise."""
+    codec = request_codec(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0)
+    request = DescribeTopicPartitionsRequest(topics=[TopicRequest("t")])
+    assert codec.encode(request)[0].hex() == "02027400" + "000007d0" + "ff" + "00"
+    request.cursor = RequestCursor("t", 1)
+    data = codec.encode(request)[0]
+    assert data.hex() == "02027400" + "000007d0" + "01" + "027400000001" + "00" + "00"
+    assert codec.decode(data) == (request, len(data))
+
+
+@pytest.mark.parametrize(
+    ("request_", "path", "reason"),
+    [
+        (MetadataRequest(topics=None), "topics", "null where none is allowed"),
+        (
+            MetadataRequest(topics=[MetadataRequestTopic(name=None)]),
+            "topics[0].name",
+            "null where none is allowed",
+        ),
+        (
+            MetadataRequest(topics=[MetadataRequestTopic(name="x" * 40000)]),
+            "topics[0].name",
+            "string of 40000 bytes",
+        ),
+        (
+            MetadataRequest(topics=[MetadataRequestTopic(name=7)]),  # type: ignore[arg-type]
+            "topics[0].name",
+            "7 is no string",
+        ),
+    ],
+)
+def test_what_the_wire_cannot_carry_is_named_when_encoding(
+    request_: MetadataRequest, path: str, reason: str
+) -> None:
+    """EncodeError gives the path of the field at fault."""
+    with pytest.raises(EncodeError) as caught:
+        request_codec(ApiKey.METADATA, 0).encode(request_)
+    assert (caught.value.path, caught.value.reason) == (path, reason)
+
+
+def test_numbers_out_of_range_are_named_when_encoding() -> None:
+    """The int32 of a session id does not take 2³¹."""
+    with pytest.raises(EncodeError, match="session_id: 2147483648 is no int32"):
+        response_codec(ApiKey.FETCH, 12).encode(FetchResponse(session_id=2**31))
+
+
+def test_an_unknown_tag_under_a_known_number_is_refused_when_encoding() -> None:
+    """Otherwise one tag would be written twice."""
+    with pytest.raises(EncodeError, match="unknown tag 0 is known as supported_features"):
+        response_codec(ApiKey.API_VERSIONS, 3).encode(ApiVersionsResponse(unknown_tags={0: b""}))
+
+
+@pytest.mark.parametrize(("key", "version"), [(18, 5), (18, -1), (4, 0), (93, 0)])
+def test_codecs_exist_only_for_declared_versions(key: int, version: int) -> None:
+    """UnknownVersionError is how a connection learns that it must close."""
+    with pytest.raises(UnknownVersionError):
+        request_codec(key, version)
+    with pytest.raises(UnknownVersionError):
+        response_codec(key, version)
+    with pytest.raises(UnknownVersionError):
+        named_codec("headers", "NoHeader", 0)
+
+
+def test_a_codec_is_made_once_and_its_functions_when_first_used() -> None:
+    """The same key and version give the same object."""
+    codec = request_codec(ApiKey.API_VERSIONS, 4)
+    assert codec is request_codec(18, 4)
+    assert codec.decode is codec.decode
+    request = ApiVersionsRequest("a", "1")
+    assert codec.decode(codec.encode(request)[0])[0] == request
+    assert codec.flexible
+    assert not request_codec(18, 2).flexible

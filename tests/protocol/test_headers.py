@@ -1,0 +1,97 @@
+"""Headers: which version goes with which request, and golden bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.declarations import declared_keys, messages_of, schema_module
+from mockbroker_protocol.exceptions import DecodeError
+from mockbroker_protocol.headers import (
+    FLEXIBLE_FROM,
+    RequestHeader,
+    ResponseHeader,
+    decode_request_header,
+    decode_response_header,
+    encode_request_header,
+    encode_response_header,
+    request_header_version,
+    response_header_version,
+)
+
+
+def test_the_table_of_flexible_versions_agrees_with_the_declarations() -> None:
+    """It stands apart only so that a header can be read before a declaration is imported."""
+    assert set(FLEXIBLE_FROM) == set(declared_keys())
+    for key in declared_keys():
+        for message in messages_of(schema_module(key.name.lower())):
+            for version in range(message.versions.low, message.versions.high + 1):
+                flexible = version in message.flexible
+                assert request_header_version(key, version) == (2 if flexible else 1)
+                expected = flexible and key is not ApiKey.API_VERSIONS
+                assert response_header_version(key, version) == expected
+
+
+def test_the_client_id_of_a_flexible_header_keeps_its_int16_length() -> None:
+    """KIP-482: header v2 is v1 and a tagged section."""
+    header = RequestHeader(api_key=18, api_version=3, correlation_id=1, client_id="c")
+    data = encode_request_header(header)
+    assert data.hex() == "001200030000000100016300"
+    assert decode_request_header(data) == (header, len(data))
+
+
+@pytest.mark.parametrize(
+    ("data", "client_id"),
+    [
+        ("0003000100000007ffff", None),
+        ("00030001000000070000", ""),
+        ("000300010000000700026162", "ab"),
+    ],
+)
+def test_the_client_id_of_header_v1_may_be_null_or_empty(data: str, client_id: str | None) -> None:
+    """Metadata v1 comes with header v1, which has no tags."""
+    header, pos = decode_request_header(memoryview(bytes.fromhex("ffff" + data + "aa")), 2)
+    assert header == RequestHeader(3, 1, 7, client_id)
+    assert pos == 2 + len(data) // 2
+    assert encode_request_header(header).hex() == data
+
+
+def test_tags_of_a_header_are_kept() -> None:
+    """None is defined yet, any may come."""
+    header, pos = decode_request_header(bytes.fromhex("0012000300000001ffff01630261620000"))
+    assert header.unknown_tags == {0x63: b"ab"}
+    assert pos == 15
+
+
+def test_an_api_versions_request_of_an_unknown_version_has_a_readable_header() -> None:
+    """Newer clients ask with v5 first; to refuse, a broker must learn the correlation id."""
+    header, pos = decode_request_header(bytes.fromhex("001200070000000900016300ffff"))
+    assert (header.api_version, header.correlation_id, pos) == (7, 9, 12)
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "byte"),
+    [
+        ("000300", "api_key", 0),
+        ("00630001", "api_key", 0),
+        ("ffff0001", "api_key", 0),
+        ("000300010000", "correlation_id", 4),
+        ("0003000100000001", "client_id", 8),
+        ("00030001000000010005ab", "client_id", 8),
+        ("0003000c00000001ffff", "_tags", 10),
+    ],
+)
+def test_a_header_that_cannot_be_read_says_where(data: str, path: str, byte: int) -> None:
+    """An API key without a declaration has no known header either."""
+    with pytest.raises(DecodeError) as caught:
+        decode_request_header(bytes.fromhex(data))
+    assert (caught.value.path, caught.value.byte) == (path, byte)
+
+
+def test_response_headers_have_tags_in_flexible_versions_but_for_api_versions() -> None:
+    """KIP-511: whoever asks for the versions cannot know yet which header is spoken."""
+    header = ResponseHeader(correlation_id=5)
+    assert encode_response_header(header, ApiKey.METADATA, 8).hex() == "00000005"
+    assert encode_response_header(header, ApiKey.METADATA, 9).hex() == "0000000500"
+    assert encode_response_header(header, ApiKey.API_VERSIONS, 4).hex() == "00000005"
+    assert decode_response_header(b"\0\0\0\5\0", ApiKey.METADATA, 9) == (header, 5)
