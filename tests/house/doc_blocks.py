@@ -124,7 +124,7 @@ class PageRunner:
             assert matches(expected, line), f"$ {command}\n{line}"
         bootstrap, admin = ready.groups()
         self.addresses = {DOCS_BOOTSTRAP: bootstrap, DOCS_ADMIN: admin}
-        self.environment["MOCKBROKER_BOOTSTRAP_SERVER"] = bootstrap
+        self.environment["MOCKBROKER_BOOTSTRAP"] = bootstrap
 
     def translated(self, text: str) -> str:
         for address, actual in self.addresses.items():
