@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mockbroker.core.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
@@ -11,6 +11,7 @@ from mockbroker.core.partition import Partition
 from mockbroker.handlers.base import ConnectionInfo, Parked, RequestContext
 from mockbroker.handlers.fetch import fetch
 from mockbroker.handlers.produce import produce
+from mockbroker_protocol.headers import RequestHeader
 from mockbroker_protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -27,15 +28,6 @@ from mockbroker_protocol.messages.produce import (
 from mockbroker_protocol.records import Record, build_batch, iter_records, split_batches
 
 NOW_MS = 1_700_000_000_000
-
-
-class Header(NamedTuple):
-    """What handlers look at in a request header."""
-
-    api_version: int
-    client_id: str | None = "tester"
-    api_key: int = 0
-    correlation_id: int = 1
 
 
 class Node:
@@ -74,7 +66,7 @@ class Node:
             self.cluster,
             self.cluster.brokers[broker],
             "PLAINTEXT",
-            Header(version, client_id),  # type: ignore[arg-type]
+            RequestHeader(0, version, 1, client_id),
             ConnectionInfo(1, "127.0.0.1", 50000),
             self.now_ms,
         )
