@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mockbroker.core.config_control import check_topic_configs
 from mockbroker.core.errors import ApiError
 from mockbroker.core.placement import UsableBroker, place_replicas
-from mockbroker.core.topic import why_invalid_name
+from mockbroker.core.topic import CLUSTER_METADATA_TOPIC, why_invalid_name
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ class PartitionPlan(NamedTuple):
 
 def check_new_name(cluster: Cluster, name: str) -> None:
     """Raise ApiError when no topic may be created under `name`."""
+    if name == CLUSTER_METADATA_TOPIC:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
+        )
     reason = why_invalid_name(name)
     if reason is not None:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)

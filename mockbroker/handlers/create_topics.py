@@ -8,7 +8,6 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.config_views import created_topic_entries
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication_control import plan_topic
-from mockbroker.core.topic import CLUSTER_METADATA_TOPIC
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.create_topics import (
@@ -30,11 +29,7 @@ def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTo
     cluster = ctx.cluster
     names = [topic.name for topic in request.topics]
     duplicates = {name for name in names if names.count(name) > 1}
-    wanted = [
-        topic
-        for topic in request.topics
-        if topic.name not in duplicates and topic.name != CLUSTER_METADATA_TOPIC
-    ]
+    wanted = [topic for topic in request.topics if topic.name not in duplicates]
     whole = _refuse_whole(cluster, request.timeout_ms, wanted)
     if whole is not None:
         results = [_result(topic.name, whole) for topic in wanted]
@@ -45,9 +40,6 @@ def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTo
         for name in dict.fromkeys(names)
         if name in duplicates
     ]
-    if CLUSTER_METADATA_TOPIC in names and CLUSTER_METADATA_TOPIC not in duplicates:
-        reason = f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
-        results.append(_result(CLUSTER_METADATA_TOPIC, ApiError(ErrorCode.INVALID_REQUEST, reason)))
     return CreateTopicsResponse(topics=results)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mockbroker.core.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from mockbroker.core.broker import Endpoint
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.partition import Partition
@@ -55,28 +56,37 @@ def metadata(ctx: RequestContext, request: MetadataRequest) -> EncodedResponse |
             whole = _assemble(cluster, shape, cluster_operations, pieces)
             cluster.memo[key] = whole
         return whole
-    if any(_malformed(topic, version) for topic in topics):
-        return _refuse(topics)
+    malformed = _why_malformed(topics, version)
+    if malformed is not None:
+        return _refuse(topics, malformed)
     return _assemble(
         cluster, shape, cluster_operations, _named_pieces(cluster, request, topics, shape)
     )
 
 
-def _malformed(topic: MetadataRequestTopic, version: int) -> bool:
+def _why_malformed(topics: list[MetadataRequestTopic], version: int) -> ErrorCode | None:
     """Names came first; ids may stand in for them from version 12 on."""
-    return version < 12 and (topic.name is None or topic.topic_id != ZERO_UUID)
+    if version < 12:
+        if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in topics):
+            return ErrorCode.INVALID_REQUEST
+    elif any(topic.name is None for topic in topics) and all(
+        topic.topic_id == ZERO_UUID for topic in topics
+    ):
+        return ErrorCode.UNKNOWN_SERVER_ERROR  # a broker stumbles over the null
+    return None
 
 
-def _refuse(topics: list[MetadataRequestTopic]) -> MetadataResponse:
+def _refuse(topics: list[MetadataRequestTopic], error: ErrorCode) -> MetadataResponse:
     return MetadataResponse(
+        error_code=error,
         topics=[
             MetadataResponseTopic(
-                error_code=ErrorCode.INVALID_REQUEST,
+                error_code=error,
                 name=topic.name or "",
                 topic_id=topic.topic_id,
             )
             for topic in topics
-        ]
+        ],
     )
 
 
@@ -145,27 +155,27 @@ def _auto_create(cluster: Cluster, name: str) -> None:
 
 def describe_topic(cluster: Cluster, topic: Topic, shape: _Shape) -> MetadataResponseTopic:
     """What Metadata tells of an existing topic."""
+    reachable = cluster.reachable_brokers(shape.listener)
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[_describe_partition(cluster, p, shape) for p in topic.partitions],
+        partitions=[_describe_partition(cluster, reachable, p, shape) for p in topic.partitions],
         topic_authorized_operations=TOPIC_OPERATIONS if shape.operations else NOT_ASKED,
     )
 
 
 def _describe_partition(
-    cluster: Cluster, partition: Partition, shape: _Shape
+    cluster: Cluster, reachable: dict[int, Endpoint], partition: Partition, shape: _Shape
 ) -> MetadataResponsePartition:
-    reachable = cluster.reachable_brokers(shape.listener)
     replicas, isr = partition.replicas, partition.isr
     offline = [node_id for node_id in replicas if node_id not in reachable]
     leader_id = partition.leader_id
-    error = ErrorCode.NONE
+    error = 0
     if shape.version == 0 and offline:
         replicas = [node_id for node_id in replicas if node_id in reachable]
         isr = [node_id for node_id in isr if node_id in reachable]
-        error = ErrorCode.REPLICA_NOT_AVAILABLE
+        error = int(ErrorCode.REPLICA_NOT_AVAILABLE)
     if leader_id not in reachable:
         lacks_listener = leader_id in cluster.brokers and shape.version >= 6
         error = ErrorCode.LISTENER_NOT_FOUND if lacks_listener else ErrorCode.LEADER_NOT_AVAILABLE
@@ -190,15 +200,20 @@ def _piece(cluster: Cluster, topic: Topic, shape: _Shape) -> bytes:
     return piece
 
 
+_CUTS: dict[int, slice] = {}  # by version: where the topic of an otherwise empty answer stands
+
+
 def _encode(response: MetadataResponse, version: int) -> bytes:
     return b"".join(response_codec(ApiKey.METADATA, version).encode(response))
 
 
 def _encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
     """One element of the array of topics, cut out of an answer that holds nothing else."""
-    alone = _encode(MetadataResponse(topics=[topic]), version)
-    end_of_count, tail = _around_topics(MetadataResponse(), version)
-    return alone[end_of_count : len(alone) - len(tail)]
+    cut = _CUTS.get(version)
+    if cut is None:
+        end_of_count, tail = _around_topics(MetadataResponse(), version)
+        cut = _CUTS[version] = slice(end_of_count, -len(tail) or None)
+    return _encode(MetadataResponse(topics=[topic]), version)[cut]
 
 
 def _around_topics(response: MetadataResponse, version: int) -> tuple[int, bytes]:
