@@ -1,0 +1,82 @@
+"""Phrases that cases share: make a topic, produce a batch, find the coordinator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from mockbroker_protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from mockbroker_protocol.records import Record, build_batch
+from tests.differential.session import Session
+
+TIMESTAMP_MS = 1_700_000_000_000
+
+
+def make_topic(
+    session: Session, suffix: str = "", partitions: int = 1, configs: dict[str, str] | None = None
+) -> str:
+    """A topic of the case's own, ready to be used; its name."""
+    name = f"{session.name}{suffix}"
+    topic = CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=1,
+        configs=[CreatableTopicConfig(name=k, value=v) for k, v in (configs or {}).items()],
+    )
+    session.quietly(CreateTopicsRequest(topics=[topic], timeout_ms=10_000), 7)
+    wait_for_leaders(session, name)
+    return name
+
+
+def wait_for_leaders(session: Session, topic: str) -> bytes:
+    """Wait until every partition has a leader and the leader takes requests; the topic's id."""
+    request = MetadataRequest(
+        topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+    )
+    while True:
+        found = session.quietly(request, 12).topics[0]
+        if found.error_code == ErrorCode.NONE and all(
+            partition.leader_id >= 0 for partition in found.partitions
+        ):
+            break
+    while True:  # Metadata may name a leader a moment before it serves
+        probe = produce_request(topic, b"", acks=1)
+        answer = session.quietly(probe, 9).responses[0].partition_responses[0]
+        if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            return bytes(found.topic_id)
+
+
+def batch(values: Sequence[bytes | None] = (b"v",), **options: object) -> bytearray:
+    """A batch of records with equal timestamps; `options` as for `build_batch`."""
+    records = [Record(0, TIMESTAMP_MS, b"k", value, ()) for value in values]
+    return build_batch(records, **options)  # type: ignore[arg-type]
+
+
+def produce_request(
+    topic: str, records: object, *, acks: int = -1, partition: int = 0, timeout_ms: int = 5_000
+) -> ProduceRequest:
+    """A Produce of one records field to one partition."""
+    data = PartitionProduceData(index=partition, records=records)  # type: ignore[arg-type]
+    return ProduceRequest(
+        acks=acks,
+        timeout_ms=timeout_ms,
+        topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+    )
+
+
+def find_coordinator(session: Session, key: str, key_type: int = 0) -> None:
+    """Wait until the coordinator of a group or transactional id is there."""
+    request = FindCoordinatorRequest(coordinator_keys=[key], key_type=key_type)
+    while session.quietly(request, 4).coordinators[0].error_code != ErrorCode.NONE:
+        pass

@@ -1,0 +1,81 @@
+"""Our broker answers as the real one does, request by request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mockbroker.handlers.base import APIS, RequestContext
+from mockbroker_fixtures import Cluster
+from mockbroker_protocol import ApiKey
+from tests.differential.normalise import Normaliser, load_rules
+from tests.differential.registry import Case, load_cases
+from tests.differential.session import Session
+from tests.support.real_kafka import RealKafka
+
+pytestmark = [pytest.mark.real_kafka, pytest.mark.java, pytest.mark.xdist_group("real_kafka")]
+
+CASES = load_cases()
+# Both peers get these, so that neither's defaults for tests show.
+CONFIGS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000"}
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[tuple[str, int]]:
+    with RealKafka(configs=CONFIGS) as kafka:
+        host, port = kafka.bootstrap_servers.split(",")[0].rsplit(":", 1)
+        yield host, int(port)
+
+
+@pytest.fixture(scope="module")
+def ours() -> Iterator[Cluster]:
+    with Cluster(brokers=1, configs=CONFIGS) as kafka:
+        yield kafka
+
+
+def play(case: Case, address: tuple[str, int]) -> list[object]:
+    """Run a case against one peer; its exchanges, normalised."""
+    session = Session(case.name, address, 1)
+    try:
+        case.play(session)
+    finally:
+        session.close()
+    normaliser = Normaliser(load_rules())
+    return [normaliser.exchange(exchange) for exchange in session.exchanges]
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_the_answers_are_those_of_the_real_broker(
+    name: str, real: tuple[str, int], ours: Cluster
+) -> None:
+    """Every exchange of the case is equal but for the committed list of fields."""
+    case = CASES[name]
+    theirs = play(case, real)
+    mine = play(case, ours.endpoint(1))
+    assert theirs, "a case that exchanges nothing shows nothing"
+    for number, (expected, found) in enumerate(zip(theirs, mine, strict=False)):
+        assert found == expected, f"exchange {number} of {name} (expected is the real broker's)"
+    assert len(mine) == len(theirs)
+
+
+def test_a_handler_made_wrong_on_purpose_is_noticed(
+    real: tuple[str, int], ours: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If ListOffsets were off by one, the cases that ask for offsets would fail."""
+    served = APIS[int(ApiKey.LIST_OFFSETS)]
+    right = served.handle
+
+    def wrong(context: RequestContext, request: Any) -> object:
+        response: Any = right(context, request)
+        for topic in response.topics:
+            for partition in topic.partitions:
+                partition.offset += 1
+        return response
+
+    case = CASES["list_offsets_special_values"]
+    expected = play(case, real)
+    assert play(case, ours.endpoint(1)) == expected
+    monkeypatch.setattr(served, "handle", wrong)
+    assert play(case, ours.endpoint(1)) != expected
