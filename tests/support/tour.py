@@ -22,5 +22,9 @@ class Tour:
         answer = self._pipe.ask_one(op, **item)
         return answer.get("result", answer or None)
 
+    def ask(self, op: str, /, **item: Any) -> Any:
+        """Run one step and return its answer as it came, `{"error": …}` included."""
+        return self._pipe.ask(op, [item])
+
     def close(self) -> None:
         self._pipe.close()

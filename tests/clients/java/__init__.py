@@ -1,0 +1,1 @@
+"""The Java clients and Kafka's command-line classes against the cluster."""
