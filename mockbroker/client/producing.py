@@ -122,13 +122,14 @@ def _stamped(records: Iterable[Record]) -> Iterator[Record]:
 def _batches(records: list[Record]) -> Iterator[list[Record]]:
     """Cut by size, so that each batch stays below the default max.message.bytes."""
     batch: list[Record] = []
-    size = 0
+    batch_size = 0
     for record in records:
-        size += RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
+        size = RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
         size += sum(len(key) + len(value or b"") + 4 for key, value in record.headers)
-        if batch and size > BATCH_BYTES_MAX:
+        if batch and batch_size + size > BATCH_BYTES_MAX:
             yield batch
-            batch, size = [], 0
+            batch, batch_size = [], 0
         batch.append(record)
+        batch_size += size
     if batch:
         yield batch

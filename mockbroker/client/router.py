@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
@@ -33,11 +34,14 @@ from mockbroker_protocol.messages.metadata import (
 T = TypeVar("T")
 
 DEFAULT_PORT = 9092
+PORT_MAX = 65535
 BACKOFF_S = 0.02
 BACKOFF_S_MAX = 0.5
 GROUP_KEY_TYPE = 0
 # FindCoordinator asks for a list of keys from here on.
 BATCHED_COORDINATORS_VERSION = 4
+
+_ADDRESS = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:\s]+))(:(?P<port>\d{1,5}))?")
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -54,13 +58,11 @@ def parse_bootstrap(text: str) -> list[Address]:
     """HOST[:PORT],… as addresses; an IPv6 address stands in brackets. Raises ValueError."""
     addresses = []
     for part in text.split(","):
-        host, _, port = part.strip().rpartition(":")
-        if not host or (port.endswith("]")):
-            host, port = part.strip(), str(DEFAULT_PORT)
-        host = host.removeprefix("[").removesuffix("]")
-        if not host or not port.isdecimal() or int(port) > 65535:
+        found = _ADDRESS.fullmatch(part.strip())
+        port = int(found["port"] or DEFAULT_PORT) if found else 0
+        if found is None or port > PORT_MAX:
             raise ValueError(f"{part.strip()!r} is not HOST:PORT")
-        addresses.append(Address(host, int(port)))
+        addresses.append(Address(found["ipv6"] or found["host"], port))
     return addresses
 
 
