@@ -7,7 +7,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bench import raw
@@ -36,12 +36,18 @@ def consecutive_free_ports(count: int) -> list[int]:
 
 
 @contextlib.contextmanager
-def child(command: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+def child(
+    command: Sequence[str], environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Run a command; yields it and the file that holds its output. SIGTERM at the end."""
     with tempfile.NamedTemporaryFile(prefix="bench-", suffix=".out") as output:
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
             )
         except OSError as error:
             raise UnavailableError(str(error)) from None

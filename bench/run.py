@@ -71,7 +71,9 @@ def run(
                     results.missing[peer.name] = str(error)
                     say(f"{peer.name}: {error}")
                 else:
-                    turns.append((peer, functools.partial(contextlib.nullcontext, running)))
+                    turns.append(
+                        (peer, functools.partial(contextlib.nullcontext[Running], running))
+                    )
             for workload in shared:
                 _rounds(workload, turns, scale, results, say)
     return results

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -55,7 +56,11 @@ class Mockbroker(_WithTopics):
         ports = process.consecutive_free_ports(BROKERS)
         script = Path(sys.executable).with_name("mockbroker")
         words = ("serve", "--brokers", str(BROKERS), "--port", str(ports[0]), "--admin-port", "0")
-        with _started(self, [str(script), *words], ports) as (running, child, output):
+        # An installed package has its modules compiled; a checkout may not be allowed to.
+        environment = dict(os.environ, PYTHONPYCACHEPREFIX=str(maven.CACHE / "pycache"))
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        started = _started(self, [str(script), *words], ports, environment)
+        with started as (running, child, output):
             process.wait_for_line(child, output, "ready ")  # the admin side is up as well
             yield running
 
@@ -133,11 +138,14 @@ def _admin_client(running: Running):  # type: ignore[no-untyped-def]  # confluen
 
 @contextmanager
 def _started(
-    peer: Peer, command: list[str], ports: list[int]
+    peer: Peer,
+    command: list[str],
+    ports: list[int],
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[Running, subprocess.Popen[bytes], Path]]:
     bootstrap = ",".join(f"127.0.0.1:{port}" for port in ports)
     begun = time.monotonic()
-    with process.child(command) as (child, output):
+    with process.child(command, environment) as (child, output):
         process.wait_for_metadata(child, output, ("127.0.0.1", ports[0]))
         start_s = time.monotonic() - begun
         yield Running(peer, bootstrap, (child.pid,), start_s), child, output

@@ -34,7 +34,7 @@ class Bulk:
             f"bulk consume {size}, {driver.title}",
             MEGABYTES_PER_SECOND,
         )
-        self.measures = (self._produced, self._consumed)
+        self.measures: tuple[Measure, ...] = (self._produced, self._consumed)
 
     def prepare(self) -> None:
         self._driver.prepare()
