@@ -21,16 +21,16 @@ INTRO = f"""
 # API coverage
 
 Made from the handlers: the versions stand beside the code that serves them, and `ApiVersions`
-answers from the same place, so neither this page nor a client can be told anything else. The third
-column is what a Kafka {LATEST} broker offers its clients.
+answers from the same place, so neither this page nor a client can be told anything else. Beside
+them stand the versions that a Kafka {LATEST} broker offers, and the first flexible one (KIP-482).
 """
 
 
-def notes() -> dict[str, str]:
-    """API name in upper snake case -> what is worth knowing of it, or why it has no handler."""
-    return {
-        name: str(text) for name, text in tomllib.loads(NOTES.read_text(encoding="utf-8")).items()
-    }
+def notes() -> tuple[dict[str, str], dict[str, str]]:
+    """API name in upper snake case -> what is worth knowing of it; and -> why it has no handler."""
+    data = tomllib.loads(NOTES.read_text(encoding="utf-8"))
+    reasons = {name: entry["why"] for entry in data["missing"] for name in entry["apis"]}
+    return data["served"], reasons
 
 
 def kafka_name(key: ApiKey) -> str:
@@ -50,20 +50,21 @@ def kafka_versions(key: ApiKey, request: Message, high: int) -> str:
 
 def page() -> str:
     load_all()
-    known = notes()
+    known, reasons = notes()
     served, missing = [], []
     for number, high in sorted(profile_of(LATEST).max_versions.items()):
         key = ApiKey(number)
         request: Message = schema_module(key.name.lower()).REQUEST
         flexible = "never" if request.flexible == NEVER else str(request.flexible.low)
         kafka = kafka_versions(key, request, high)
-        note = known.get(key.name, "")
         api = APIS.get(number)
         if api is None:
-            missing.append((number, kafka_name(key), kafka, note))
+            if key.name not in reasons:
+                raise SystemExit(f"{NOTES.name}: no reason why {key.name} is not served")
+            missing.append((number, kafka_name(key), kafka, reasons[key.name]))
         else:
             ours = versions(api.min_version, api.max_version)
-            served.append((number, kafka_name(key), ours, kafka, flexible, note))
+            served.append((number, kafka_name(key), ours, kafka, flexible, known.get(key.name, "")))
     parts = [
         INTRO,
         table(("key", "API", "served", f"Kafka {LATEST}", "flexible from", "notes"), served),
