@@ -278,7 +278,11 @@ class Maybe(Primitive):
         self.shaped = shaped
 
     def _parse(self, stream: BytesIO, context: Any, path: str) -> Any:
-        present = int.from_bytes(take(stream, 1, path, stream.tell()), signed=True)
+        start = stream.tell()
+        present = int.from_bytes(take(stream, 1, path, start), signed=True)
+        trace = getattr(stream, "trace", None)
+        if trace is not None:
+            trace(path, start, start + 1, None if present < 0 else "present")
         return None if present < 0 else self.shaped._parsereport(stream, context, path)
 
     def _build(self, obj: Any, stream: BytesIO, context: Any, path: str) -> Any:

@@ -32,6 +32,7 @@ from mockbroker_protocol.declare import (
     Scalar,
     Shape,
 )
+from mockbroker_protocol.tables import markdown_table, rows
 
 PYTHON_TYPES: dict[Scalar, str] = {
     Scalar.BOOL: "bool",
@@ -46,6 +47,8 @@ PYTHON_TYPES: dict[Scalar, str] = {
     Scalar.BYTES: "bytes",
     Scalar.RECORDS: "Records",
 }
+
+DOCS_COLUMNS = ("field", "type", "versions", "nullable", "tag", "default")
 
 TYPE_NAMES = ("ZERO_UUID", "Records", "UnknownTags")
 
@@ -82,12 +85,9 @@ def render_module(name: str, module: ModuleType) -> str:
 
 
 def _docstring(name: str, module: ModuleType) -> str:
+    title = _title(name, module)
     if is_api(module):
-        key = ApiKey[name.upper()]
-        title = module.REQUEST.name.removesuffix("Request")
-        title = f"{title} (key {key.value}), versions {module.REQUEST.versions}"
-    else:
-        title = str(module.__doc__).partition("\n")[0].rstrip(".")
+        title += f", versions {module.REQUEST.versions}"
     source = f"Generated from `schemas/{name}.py`; change that, then run the generator."
     return f'"""{title}.\n\n{source}\n"""'
 
@@ -145,6 +145,43 @@ def _default(field: Field, names: dict[int, str]) -> str:
     return repr(field.default)
 
 
+DOCS_HEAD = """# Message schemas
+
+Every message that the protocol package reads and writes, in the versions that Apache Kafka 4.3
+speaks. This page is generated from the declarations in `protocol/mockbroker_protocol/schemas/` by
+`python -m mockbroker_protocol.generate --docs docs/reference/messages.md`.
+
+*Versions* says where a field exists and *nullable* where it may be null ("all": in every version of
+its message). A field with a *tag* stands in the tagged section, and only if it differs from its
+*default*; elsewhere the default is what a struct holds when its version lacks the field.
+"""
+
+
+def render_docs() -> str:
+    """The page with the table of every message."""
+    parts = [DOCS_HEAD]
+    modules = [(name, schema_module(name)) for name in module_names()]
+    modules.sort(key=lambda each: ApiKey[each[0].upper()] if is_api(each[1]) else 1000)
+    for name, module in modules:
+        parts.append(f"## {_title(name, module)}\n")
+        for message in messages_of(module):
+            flexible = "no flexible version"
+            if message.flexible != NEVER:
+                flexible = f"flexible {message.flexible}"
+            parts.append(f"### {message.name}\n")
+            parts.append(f"Versions {message.versions}, {flexible}.\n")
+            body = [tuple(row) for row in rows(message)]
+            parts.append(markdown_table(DOCS_COLUMNS, body) + "\n" if body else "No fields.\n")
+    return "\n".join(parts)
+
+
+def _title(name: str, module: ModuleType) -> str:
+    if is_api(module):
+        title: str = module.REQUEST.name.removesuffix("Request")
+        return f"{title} (key {ApiKey[name.upper()].value})"
+    return str(module.__doc__).partition("\n")[0].rstrip(".")
+
+
 def render_all() -> dict[Path, str]:
     """Every file of `messages/` with the text it should hold."""
     folder = Path(__file__).parent / "messages"
@@ -158,8 +195,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Write or check the files; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m mockbroker_protocol.generate")
     parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+    parser.add_argument("--docs", type=Path, help="the page of tables to write or check as well")
     options = parser.parse_args(arguments)
     files = render_all()
+    if options.docs is not None:
+        files[options.docs] = render_docs()
     stale = [
         path for path, text in files.items() if not path.exists() or path.read_text("utf-8") != text
     ]
