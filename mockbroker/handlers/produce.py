@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.partition import ACKS_ALL, AppendResult, Partition
-from mockbroker.core.topic import why_invalid_name
 from mockbroker.handlers.base import CLOSE_CONNECTION, NO_RESPONSE, Outcome, Parked, api
 from mockbroker.handlers.leader_hints import LeaderHints
 from mockbroker.handlers.produce_records import RequestRefused, open_records
@@ -139,7 +138,7 @@ def _open(
         for data in topic_data.partition_data:
             answer = PartitionProduceResponse(data.index, _NONE, -1)
             answers.append(answer)
-            entry = _open_one(ctx, topic, topic_data, data, answer)
+            entry = _open_one(ctx, topic, data, answer)
             header = entry.header
             if (
                 header is not None
@@ -156,23 +155,21 @@ def _open(
 def _open_one(
     ctx: RequestContext,
     topic: Topic | None,
-    topic_data: TopicProduceData,
     data: PartitionProduceData,
     answer: PartitionProduceResponse,
 ) -> _Entry:
     header, batch, error = open_records(data.records, ctx.header.api_version)
     if topic is None:
-        return _Entry(answer, None, None, None, header, _unknown_topic(ctx, topic_data))
+        return _Entry(answer, None, None, None, header, _unknown_topic(ctx))
     partitions = topic.partitions
     if not 0 <= data.index < len(partitions):
         return _Entry(answer, topic, None, None, header, _UNKNOWN_TOPIC_OR_PARTITION)
     return _Entry(answer, topic, partitions[data.index], batch, header, error)
 
 
-def _unknown_topic(ctx: RequestContext, topic_data: TopicProduceData) -> int:
-    if ctx.header.api_version >= TOPIC_IDS_SINCE:
-        return _UNKNOWN_TOPIC_ID
-    return _INVALID_TOPIC if why_invalid_name(topic_data.name) else _UNKNOWN_TOPIC_OR_PARTITION
+def _unknown_topic(ctx: RequestContext) -> int:
+    by_id = ctx.header.api_version >= TOPIC_IDS_SINCE
+    return _UNKNOWN_TOPIC_ID if by_id else _UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _refusal(ctx: RequestContext, entry: _Entry, acks: int) -> int:

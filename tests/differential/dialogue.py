@@ -11,6 +11,11 @@ from mockbroker_protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
+from mockbroker_protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mockbroker_protocol.messages.produce import (
     PartitionProduceData,
@@ -50,11 +55,12 @@ def wait_for_leaders(session: Session, topic: str) -> bytes:
             partition.leader_id >= 0 for partition in found.partitions
         ):
             break
-    while True:  # Metadata may name a leader a moment before it serves
-        probe = produce_request(topic, b"", acks=1)
-        answer = session.quietly(probe, 9).responses[0].partition_responses[0]
-        if answer.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            return bytes(found.topic_id)
+    for partition in found.partitions:
+        # Metadata may name a leader a moment before it serves.
+        probe = list_offsets(topic, -1, partition=partition.partition_index)
+        while session.quietly(probe, 7).topics[0].partitions[0].error_code != ErrorCode.NONE:
+            pass
+    return bytes(found.topic_id)
 
 
 def batch(values: Sequence[bytes | None] = (b"v",), **options: object) -> bytearray:
@@ -72,6 +78,28 @@ def produce_request(
         acks=acks,
         timeout_ms=timeout_ms,
         topic_data=[TopicProduceData(name=topic, partition_data=[data])],
+    )
+
+
+def list_offsets(
+    topic: str, *timestamps: int, isolation: int = 0, epoch: int = -1, partition: int = 0
+) -> ListOffsetsRequest:
+    """Ask one partition for one or several timestamps."""
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=isolation,
+        topics=[
+            ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    ListOffsetsPartition(
+                        partition_index=partition, current_leader_epoch=epoch, timestamp=at
+                    )
+                    for at in timestamps
+                ],
+            )
+        ],
+        timeout_ms=1000,
     )
 
 

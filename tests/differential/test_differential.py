@@ -46,6 +46,18 @@ def play(case: Case, address: tuple[str, int]) -> list[object]:
     return [normaliser.exchange(exchange) for exchange in session.exchanges]
 
 
+def differences(real: object, ours: object, path: str = "") -> Iterator[str]:
+    """One line for each leaf that is not equal: where, what the real broker says, what ours."""
+    if isinstance(real, dict) and isinstance(ours, dict) and real.keys() == ours.keys():
+        for key in real:
+            yield from differences(real[key], ours[key], f"{path}.{key}")
+    elif isinstance(real, list) and isinstance(ours, list) and len(real) == len(ours):
+        for index, (expected, found) in enumerate(zip(real, ours, strict=True)):
+            yield from differences(expected, found, f"{path}[{index}]")
+    elif real != ours:
+        yield f"{path}: real {real!r}, ours {ours!r}"
+
+
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_the_answers_are_those_of_the_real_broker(
     name: str, real: tuple[str, int], ours: Cluster
@@ -55,9 +67,9 @@ def test_the_answers_are_those_of_the_real_broker(
     theirs = play(case, real)
     mine = play(case, ours.endpoint(1))
     assert theirs, "a case that exchanges nothing shows nothing"
-    for number, (expected, found) in enumerate(zip(theirs, mine, strict=False)):
-        assert found == expected, f"exchange {number} of {name} (expected is the real broker's)"
-    assert len(mine) == len(theirs)
+    found = list(differences(theirs, mine))
+    if found:
+        pytest.fail(f"{len(found)} differences in {name}:\n" + "\n".join(found[:40]), False)
 
 
 def test_a_handler_made_wrong_on_purpose_is_noticed(

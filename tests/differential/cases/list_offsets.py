@@ -2,36 +2,10 @@
 
 from __future__ import annotations
 
-from mockbroker_protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from mockbroker_protocol.records import Record, build_batch
-from tests.differential.dialogue import TIMESTAMP_MS, make_topic, produce_request
+from tests.differential.dialogue import TIMESTAMP_MS, list_offsets, make_topic, produce_request
 from tests.differential.registry import case
 from tests.differential.session import Session
-
-
-def list_offsets(
-    topic: str, *timestamps: int, isolation: int = 0, epoch: int = -1, partition: int = 0
-) -> ListOffsetsRequest:
-    return ListOffsetsRequest(
-        replica_id=-1,
-        isolation_level=isolation,
-        topics=[
-            ListOffsetsTopic(
-                name=topic,
-                partitions=[
-                    ListOffsetsPartition(
-                        partition_index=partition, current_leader_epoch=epoch, timestamp=at
-                    )
-                    for at in timestamps
-                ],
-            )
-        ],
-        timeout_ms=1000,
-    )
 
 
 def fill(session: Session, topic: str) -> None:
