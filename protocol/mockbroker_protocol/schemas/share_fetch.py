@@ -102,7 +102,7 @@ RESPONSE = Message(
                                     Field("leader_epoch", INT32),
                                 ),
                             ),
-                            Field("records", RECORDS, nullable=True),
+                            Field("records", RECORDS),
                             Field(
                                 "acquired_records",
                                 Array(

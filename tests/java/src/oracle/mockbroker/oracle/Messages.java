@@ -66,19 +66,25 @@ final class Messages {
     private static ObjectNode decode(ObjectNode item) throws Exception {
         short version = version(item);
         Kind kind = kind(item.get("name").asText());
-        ByteBuffer buffer = ByteBuffer.wrap(Oracle.unhex(item.get("hex").asText()));
-        Message message = kind.fresh();
-        message.read(new ByteBufferAccessor(buffer), version);
+        byte[] bytes = Oracle.unhex(item.get("hex").asText());
+        ByteBuffer buffer = ByteBuffer.wrap(bytes);
+        Message message = read(kind, buffer, version);
         ObjectNode result = Pipe.JSON.objectNode();
         result.put("left", buffer.remaining());
-        // Written before the JSON is: the converter may consume the buffers of records.
-        result.put("hex", Oracle.hex(bytes(message.duplicate(), version)));
+        result.put("hex", Oracle.hex(bytes(message, version)));
         ArrayNode unknown = result.putArray("unknown");
         for (RawTaggedField field : message.unknownTaggedFields()) {
             unknown.add(field.tag());
         }
-        result.set("json", kind.write(message, version));
+        // Read anew, for writing has consumed the buffers of records.
+        result.set("json", kind.write(read(kind, ByteBuffer.wrap(bytes), version), version));
         return result;
+    }
+
+    private static Message read(Kind kind, ByteBuffer buffer, short version) throws Exception {
+        Message message = kind.fresh();
+        message.read(new ByteBufferAccessor(buffer), version);
+        return message;
     }
 
     static byte[] bytes(Message message, short version) {
