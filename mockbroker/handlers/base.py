@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -145,6 +146,24 @@ class Api:
         self.handle = handle
 
 
+class LazyApi(Api):
+    """An API whose module is imported by its first request, so that a cluster starts sooner."""
+
+    __slots__ = ("loaded", "module")
+
+    def __init__(
+        self, key: ApiKey, versions: tuple[int, int], advertised_min: int | None, module: str
+    ) -> None:
+        super().__init__(key, versions, advertised_min, self._first_request)
+        self.module = module
+        self.loaded: Callable[[RequestContext, Any], object] | None = None
+
+    def _first_request(self, ctx: RequestContext, request: object) -> object:
+        import_module(self.module)  # registers the handler, which takes the place of this function
+        assert self.loaded is not None
+        return self.loaded(ctx, request)
+
+
 APIS: dict[int, Api] = {}
 
 H = TypeVar("H", bound=Callable[..., object])
@@ -161,9 +180,14 @@ def api(
     """
 
     def register(function: H) -> H:
-        if int(key) in APIS:
+        handle = cast("Callable[..., object]", function)
+        known = APIS.get(int(key))
+        if known is None:
+            APIS[int(key)] = Api(key, versions, advertised_min, handle)
+        elif isinstance(known, LazyApi) and known.module == function.__module__:
+            known.handle = known.loaded = handle
+        else:
             raise ValueError(f"two handlers for {key.name}")
-        APIS[int(key)] = Api(key, versions, advertised_min, cast("Callable[..., object]", function))
         return function
 
     return register
