@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import click
+from click.testing import CliRunner
 from markdown import page as join
 
 from mockbroker.cli import main
 
+PROGRAM = "mockbroker"
 WIDTH = 88
 
 INTRO = """
@@ -18,25 +20,29 @@ What `--help` prints, command by command.
 """
 
 
-def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
-    """The command and all below it, with their full names."""
-    yield name, command
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The names that lead to the command and to all below it."""
+    yield path
     if isinstance(command, click.Group):
-        context = click.Context(command, info_name=name)
-        for child_name in command.list_commands(context):
-            child = command.get_command(context, child_name)
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
             if child is not None and not child.hidden:
-                yield from commands(child, f"{name} {child_name}")
+                yield from commands(child, (*path, name))
 
 
-def help_text(name: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
-    return "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+def help_text(path: tuple[str, ...]) -> str:
+    result = CliRunner().invoke(
+        main, [*path, "--help"], prog_name=PROGRAM, terminal_width=WIDTH, max_content_width=WIDTH
+    )
+    if result.exit_code != 0:
+        raise SystemExit(f"{PROGRAM} {' '.join(path)} --help failed: {result.output}")
+    return "\n".join(line.rstrip() for line in result.output.strip().splitlines())
 
 
 def page() -> str:
     sections = [
-        f"## {name}\n\n```text\n{help_text(name, command)}\n```"
-        for name, command in commands(main, "mockbroker")
+        f"## {' '.join((PROGRAM, *path))}\n\n```text\n{help_text(path)}\n```"
+        for path in commands(main)
     ]
     return join(INTRO, *sections)
