@@ -78,7 +78,7 @@ def _respond(
             topic_key = target.key[0]
             name = "" if context.by_id else target.topic or ""
             topics.append(FetchableTopicResponse(name, target.topic_id, []))
-        topics[-1].partitions.append(reader.final(target, data))
+        topics[-1].partitions.append(data)
     return FetchResponse(
         session_id=session_id,
         responses=topics,

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 REPLICA_STATE_SINCE = 15
 FOLLOWER_FETCH_SINCE = 11
-ZSTD_SINCE = 10
 LEADER_HINTS_SINCE = 16
 FUTURE_LOCAL_REPLICA = -3  # a copy being moved between log directories; never a client
 READ_COMMITTED = 1
@@ -42,7 +41,6 @@ _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 _FENCED_LEADER_EPOCH = int(ErrorCode.FENCED_LEADER_EPOCH)
 _UNKNOWN_LEADER_EPOCH = int(ErrorCode.UNKNOWN_LEADER_EPOCH)
-_UNSUPPORTED_COMPRESSION = int(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 _UNKNOWN_TOPIC_ID = int(ErrorCode.UNKNOWN_TOPIC_ID)
 _INCONSISTENT_TOPIC_ID = int(ErrorCode.INCONSISTENT_TOPIC_ID)
 _HINTED = (_NOT_LEADER, _FENCED_LEADER_EPOCH)
@@ -317,19 +315,6 @@ class FetchReader:
             if incremental and data.records:
                 del self._targets[target.key]
                 self._targets[target.key] = target
-
-    def final(self, target: FetchTarget, data: PartitionData) -> PartitionData:
-        """What goes out: fetchers from before KIP-110 get no answer about a zstd topic."""
-        if self._version < ZSTD_SINCE:
-            topic = self._cluster.topics.get(target.topic or "")
-            if (
-                topic is not None
-                and topic.configs.compression_type == "zstd"
-                and 0 <= data.partition_index < len(topic.partitions)
-                and self._node_id in topic.partitions[data.partition_index].replicas
-            ):
-                return _unknown(target, _UNSUPPORTED_COMPRESSION)
-        return data
 
 
 def _aborted(log: ReplicaLog, offset: int, size: int) -> list[AbortedTransaction]:
