@@ -54,8 +54,8 @@ def check(entry: Entry, versions: Iterable[int], oracle: JavaPipe) -> None:
     for (version, struct, ours, json), theirs, read in zip(taken, encoded, decoded, strict=True):
         where = f"{entry} v{version}: {struct}"
         assert theirs == {"hex": ours}, where
-        json = without_records(json)
-        assert read == {"json": json, "left": 0, "hex": ours, "unknown": []}, where
+        content = without_records(json)
+        assert read == {"json": content, "left": 0, "hex": ours, "unknown": []}, where
         codec = Codec(entry.schema, entry.message, version)
         assert codec.decode(bytes.fromhex(theirs["hex"])) == (struct, len(ours) // 2), where
 

@@ -12,5 +12,5 @@ def oracle(pom: str) -> JavaPipe:
     """
     folders = ["oracle"]
     if pom != "kafka-clients-3.9.1":
-        folders.append("oracle-records")
+        folders.append("oracle-kafka4")
     return JavaPipe("mockbroker.oracle.Oracle", folders, pom)

@@ -17,6 +17,7 @@ public final class Oracle {
         Schemas.register(ops);
         Facts.register(ops);
         registerIfPresent("mockbroker.oracle.RecordBatches", ops);
+        registerIfPresent("mockbroker.oracle.InternalRecords", ops);
         Pipe.serve(ops);
     }
 
