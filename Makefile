@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml requirements/constraints.txt
 	  || { echo "mockbroker needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	@echo "installing into $(VENV)/; the first time takes a minute or two"
-	PIP_CONSTRAINT=requirements/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	@PIP_CONSTRAINT=requirements/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
 	  $(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 

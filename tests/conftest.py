@@ -1,4 +1,4 @@
-"""What holds for every test: its options, its group, which skips are allowed, which rows it shows."""
+"""What holds for every test: options, groups, which skips are allowed, which rows are shown."""
 
 from __future__ import annotations
 
