@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -71,12 +70,15 @@ def run(
                     results.missing[peer.name] = str(error)
                     say(f"{peer.name}: {error}")
                 else:
-                    turns.append(
-                        (peer, functools.partial(contextlib.nullcontext[Running], running))
-                    )
+                    turns.append((peer, _again(running)))
             for workload in shared:
                 _rounds(workload, turns, scale, results, say)
     return results
+
+
+def _again(running: Running) -> Start:
+    """What gives every turn the same running peer."""
+    return lambda: contextlib.nullcontext(running)
 
 
 def _prepared(
