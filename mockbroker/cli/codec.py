@@ -82,8 +82,9 @@ def _versions(key: ApiKey) -> tuple[int, int, int | None]:
     from mockbroker_protocol.declarations import schema_module
 
     request = schema_module(key.name.lower()).REQUEST
-    flexible = request.flexible.low if request.flexible.low <= request.versions.high else None
-    return request.versions.low, request.versions.high, flexible
+    low, high = request.versions.low, request.versions.high
+    flexible = next((v for v in range(low, high + 1) if v in request.flexible), None)
+    return low, high, flexible
 
 
 def _description(key: ApiKey, version: int, direction: str) -> dict[str, Any]:

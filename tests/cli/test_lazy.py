@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from mockbroker.cli import main
+from tests.cli.conftest import Run
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """The modules in a fresh process after it ran the command line."""
+    code = (
+        "import sys, mockbroker.cli\n"
+        f"try: mockbroker.cli.main({list(arguments)!r})\n"
+        "except SystemExit: pass\n"
+        "print('\\n'.join(sys.modules))"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    return set(process.stdout.decode().splitlines())
+
+
+def test_help_lists_every_command_without_importing_any():
+    modules = imported_by("--help")
+    commands = {f"mockbroker.cli.{name}" for name in main.list_commands(None)}
+    assert len(commands) == 7
+    assert not commands & modules
+    assert not {"rich", "trio", "msgspec", "mockbroker.client"} & modules
+
+
+def test_serve_pays_for_no_other_command():
+    modules = imported_by("serve", "--help")
+    assert "mockbroker.cli.serve" in modules
+    assert not {"rich", "mockbroker.client", "mockbroker.cli.common"} & modules
+
+
+@pytest.mark.parametrize("command", main.list_commands(None))
+def test_every_command_exists_and_explains_itself(run: Run, command: str):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: mockbroker {command}")
+
+
+def test_the_version_is_printed(run: Run):
+    result = run("--version")
+    assert result.stdout == "mockbroker, version 0.1.0\n"
+
+
+def test_without_a_command_the_help_is_shown(run: Run):
+    result = run()
+    assert result.exit_code == 2
+    assert "Commands:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nosuch"], "mockbroker: No such command 'nosuch'."),
+        (["topics", "nosuch"], "mockbroker topics: No such command 'nosuch'."),
+        (["topics", "list", "--nosuch"], "mockbroker topics list: No such option '--nosuch'."),
+        (["consume"], "mockbroker consume: Missing argument 'TOPIC'."),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(run: Run, arguments: list[str], line: str):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr == line + "\n"
+
+
+def test_as_a_library_it_raises_instead_of_ending_the_process():
+    import click
+
+    with pytest.raises(click.UsageError, match="No such command"):
+        main(["nosuch"], standalone_mode=False)
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
+    code = "import sys, mockbroker.cli; mockbroker.cli.main(['codec', 'list', '--json'])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, errors = process.communicate(timeout=60)
+    assert errors == b""
+    assert process.returncode == 1
