@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mockbroker.core.topic import Topic
 
 NO_LEADER = -1
+NO_EPOCH = -1
 ACKS_ALL = -1
 LONG_PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 
@@ -169,7 +170,7 @@ class Partition:
 
     def check_leader_epoch(self, leader_epoch: int) -> int:
         """The error for a request's current leader epoch: 74, 75 or 0; -1 is not checked."""
-        if leader_epoch < 0 or leader_epoch == self.leader_epoch:
+        if leader_epoch in (NO_EPOCH, self.leader_epoch):
             return _NONE
         if leader_epoch < self.leader_epoch:
             return _FENCED_LEADER_EPOCH

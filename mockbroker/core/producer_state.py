@@ -124,7 +124,7 @@ class ProducerStates:
         if epoch > entry.epoch:
             if first_sequence != 0 and entry.epoch != NO_PRODUCER_EPOCH:
                 return _OUT_OF_ORDER
-        else:
+        elif epoch != NO_PRODUCER_EPOCH:
             last = entry.last_sequence
             if first_sequence != (0 if last == SEQUENCE_MAX else last + 1):
                 return _OUT_OF_ORDER

@@ -320,24 +320,19 @@ class ReplicaLog:
         return None
 
     def find_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the highest timestamp of the log, or None if there is none."""
+        """The first record with the highest timestamp of the log, or None if there is none.
+
+        As in Kafka, the log start does not matter: as long as the segment is there, a record below
+        it can be the answer.
+        """
         maxima = self._max_timestamps
-        first_live, count = self._range(self.start_offset, self.end_offset)
-        if first_live >= count:
+        if not maxima:
             return None
-        index = bisect_left(maxima, maxima[-1])
-        if index < first_live:
-            # The maximum lies in what was deleted: look at the headers of what is left.
-            index = max(range(first_live, count), key=self._batch_max_timestamp)
-        highest = self._batch_max_timestamp(index)
-        for found in _timestamps(self._batch(index)):
+        highest = maxima[-1]
+        for found in _timestamps(self._batch(bisect_left(maxima, highest))):
             if found.timestamp == highest:
                 return found
         return None
-
-    def _batch_max_timestamp(self, index: int) -> int:
-        timestamp: int = _I64.unpack_from(self._batch(index), _MAX_TIMESTAMP_AT)[0]
-        return timestamp
 
     # -- cutting -----------------------------------------------------------------------------------
 

@@ -129,10 +129,11 @@ def validate_batch(
         if refusal is not None:
             return refusal
         max_timestamp = walk.max_timestamp
-        if codec and not walk.consecutive:
-            batch = _rebuilt(batch, header, codec if target == PRODUCER_CODEC else target)
-        elif target not in (codec, PRODUCER_CODEC):
-            batch = memoryview(recompress(batch, target))
+        if target not in (codec, PRODUCER_CODEC):
+            batch = _recompressed(batch, header, target, renumber=not walk.consecutive)
+        elif codec and not walk.consecutive:
+            # Kafka sets out to renumber these, and fails on records it read without their values.
+            return _UNKNOWN
         if len(batch) > configs.max_message_bytes:
             return _TOO_LARGE
     else:
@@ -159,8 +160,12 @@ def _suspicious(header: BatchHeader, configs: TopicConfigs, now_ms: int) -> bool
     )
 
 
-def _rebuilt(batch: memoryview, header: BatchHeader, codec: int) -> memoryview:
-    """The batch with its records numbered one after the other (LogValidator, for old clients)."""
+def _recompressed(
+    batch: memoryview, header: BatchHeader, codec: int, *, renumber: bool
+) -> memoryview:
+    """The batch with another codec; `renumber` closes gaps between the offsets of its records."""
+    if not renumber:
+        return memoryview(recompress(batch, codec))
     return memoryview(
         build_batch(
             iter_records(header, batch),
@@ -233,7 +238,7 @@ class _Walk:
             (
                 index,
                 "Compacted topic cannot accept message without key in topic partition "
-                f"{topic}-{partition}.",
+                f"{topic}-{partition}",
             )
         )
 

@@ -36,6 +36,7 @@ FUTURE_LOCAL_REPLICA = -3  # a copy being moved between log directories; never a
 READ_COMMITTED = 1
 NO_EPOCH = -1
 
+_UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 _OFFSET_OUT_OF_RANGE = int(ErrorCode.OFFSET_OUT_OF_RANGE)
 _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -189,6 +190,8 @@ class FetchReader:
         size = 0
         if offset < upper:
             bytes_max = min(bytes_max, request.partition_max_bytes)
+            if bytes_max < 0:
+                return self._error(target, partition, _UNKNOWN_SERVER_ERROR), 0
             records, size = log.read(offset, upper, bytes_max, at_least_one=at_least_one)
         return (
             PartitionData(
@@ -212,12 +215,13 @@ class FetchReader:
         if self._by_id and target.topic_id != partition.topic.topic_id:
             return _INCONSISTENT_TOPIC_ID
         epoch = target.request.current_leader_epoch
-        if epoch != partition.leader_epoch and epoch >= 0:
+        if epoch not in (NO_EPOCH, partition.leader_epoch):
             return partition.check_leader_epoch(epoch)
         if not leads and self._only_leader:
             return _NOT_LEADER
-        if self.from_follower and self._replica_id not in partition.replicas:
-            return _UNKNOWN_LEADER_EPOCH if epoch >= 0 else _NOT_LEADER
+        follower = self._replica_id
+        if self.from_follower and (follower == node_id or follower not in partition.replicas):
+            return _NOT_LEADER if epoch == NO_EPOCH else _UNKNOWN_LEADER_EPOCH
         return 0
 
     def _upper_offset(self, log_end: int, high_watermark: int, stable: int) -> int:

@@ -24,6 +24,7 @@ from mockbroker_protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK
@@ -31,7 +32,6 @@ from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK
 if TYPE_CHECKING:
     from mockbroker.core.topic import Topic
     from mockbroker.handlers.base import RequestContext
-    from mockbroker_protocol.messages.produce import TopicProduceData
     from mockbroker_protocol.records import BatchHeader
 
 ADMIN_CLIENT_ID = "__admin_client"  # AdminUtils.ADMIN_CLIENT_ID may write to internal topics
@@ -125,7 +125,7 @@ def _open(
     by_id = ctx.header.api_version >= TOPIC_IDS_SINCE
     entries: list[_Entry] = []
     null_records = False
-    for topic_data in request.topic_data:
+    for topic_data in _merged(request.topic_data, by_id=by_id):
         topic = (
             ctx.cluster.topics_by_id.get(topic_data.topic_id)
             if by_id
@@ -150,6 +150,24 @@ def _open(
             if entry.partition is not None and data.records is None:
                 null_records = True
     return None if null_records else entries
+
+
+def _merged(topics: list[TopicProduceData], *, by_id: bool) -> list[TopicProduceData]:
+    """Each topic and partition once: what is named again takes the place of what came before."""
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        return topics
+    merged: dict[str | bytes, dict[int, PartitionProduceData]] = {}
+    for topic in topics:
+        partitions = merged.setdefault(topic.topic_id if by_id else topic.name, {})
+        for data in topic.partition_data:
+            partitions[data.index] = data
+    return [
+        TopicProduceData("", key, list(partitions.values()))
+        if isinstance(key, bytes)
+        else TopicProduceData(key, partition_data=list(partitions.values()))
+        for key, partitions in merged.items()
+        if partitions
+    ]
 
 
 def _open_one(

@@ -18,11 +18,13 @@ from mockbroker_protocol.types import Records
 SIZE_MIN = 14  # LegacyRecord.RECORD_OVERHEAD_V0
 MAGIC_MAX = 2
 ZSTD_SINCE = 7
+PRODUCER_ID_END = 51
 _LENGTH = struct.Struct(">i")
 _LENGTH_AT = 8
 _ZSTD = int(CompressionType.ZSTD)
 
 _NONE = 0
+_UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 _INVALID_RECORD = int(ErrorCode.INVALID_RECORD)
 _CORRUPT = int(ErrorCode.CORRUPT_MESSAGE)
 _UNSUPPORTED_COMPRESSION = int(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
@@ -74,7 +76,8 @@ def _open_odd(records: memoryview, api_version: int) -> Opened:
     if batch[MAGIC_OFFSET] != MAGIC_MAX:
         return None, None, _INVALID_RECORD
     if size < HEADER_SIZE:
-        return None, None, _CORRUPT
+        # Up to the producer id everyone wants to know; the checksum finds out about the rest.
+        return None, None, _CORRUPT if size >= PRODUCER_ID_END else _UNKNOWN_SERVER_ERROR
     header = BatchHeader(batch)
     if api_version < ZSTD_SINCE and header.attributes & CODEC_MASK == _ZSTD:
         return header, batch, _UNSUPPORTED_COMPRESSION

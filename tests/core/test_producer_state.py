@@ -99,6 +99,13 @@ def test_a_plain_batch_of_a_producer_with_an_open_transaction_is_refused():
     assert states.has_ongoing_transaction(PID)
 
 
+def test_a_producer_without_an_epoch_may_go_on_at_any_sequence():
+    states = ProducerStates()
+    wrote(states, 0, 0, epoch=-1)
+    assert check(states, 5, epoch=-1) is ErrorCode.NONE
+    assert check(states, 9, epoch=0) is ErrorCode.NONE
+
+
 def test_a_marker_of_the_same_epoch_keeps_the_batches_and_a_newer_one_clears_them():
     states = ProducerStates()
     wrote(states, 0, 1, transactional=True)

@@ -218,6 +218,15 @@ def test_an_append_time_bit_from_a_client_is_cleared_and_the_timestamps_stay(val
     assert (header.base_timestamp, header.max_timestamp) == (5, 77)
 
 
+def test_bits_without_a_meaning_stay_until_the_header_is_rewritten():
+    def batch() -> bytearray:
+        return patched(batch_of(b"a"), 21, b"\x01\x80")
+
+    assert accepted(batch()).attributes == 0x180
+    assert accepted(batch(), message_timestamp_type="LogAppendTime").attributes == 0x08
+    assert accepted(batch(), compression_type="gzip").attributes == 0x01
+
+
 @pytest.mark.parametrize("value", [b"small", LARGE])
 def test_an_append_time_bit_from_a_client_is_refused_where_the_broker_sets_it(value):
     batch = batch_of(value, value, timestamp_type=TimestampType.LOG_APPEND_TIME, append_time=NOW_MS)
@@ -265,14 +274,22 @@ def test_a_payload_that_cannot_be_decompressed_is_an_unknown_server_error():
     assert verdict.tells_log_start
 
 
-def test_a_compressed_batch_is_renumbered_when_its_offsets_have_holes():
+def with_holes() -> bytearray:
+    """A compressed batch whose two records have offsets 0 and 5, and a header that says 0 and 1."""
     batch = build_batch(
         [Record(0, 1, b"k", b"a"), Record(5, 1, b"k", b"b")],
         codec=CompressionType.GZIP,
         keep_offsets=True,
     )
-    batch = patched(batch, 23, (1).to_bytes(4, "big"))
-    verdict = judge(batch)
+    return patched(batch, 23, (1).to_bytes(4, "big"))
+
+
+def test_a_compressed_batch_whose_offsets_have_holes_is_a_server_error():
+    assert error_of(with_holes()) is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_holes_are_closed_where_the_batch_is_recompressed():
+    verdict = judge(with_holes(), compression_type="lz4")
     assert not isinstance(verdict, Refusal)
     header = BatchHeader(verdict)
     assert [record.offset for record in iter_records(header, verdict)] == [0, 1]

@@ -9,6 +9,11 @@ from mockbroker.core.replica_log import ReplicaLog
 from mockbroker.handlers.base import CLOSE_CONNECTION, NO_RESPONSE, Parked
 from mockbroker.handlers.produce import produce
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from mockbroker_protocol.records import CompressionType, Record, build_batch
 from tests.support.requests import NOW_MS, Node, batch_of, done, only, produce_request, values_of
 
@@ -68,7 +73,7 @@ def test_partitions_of_one_request_fail_on_their_own(node):
     [
         ("missing", 9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("missing", 13, ErrorCode.UNKNOWN_TOPIC_ID),
-        ("no/such", 9, ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("no/such", 9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
 def test_unknown_topics(node, topic, version, error):
@@ -101,7 +106,6 @@ def old_message() -> bytearray:
         pytest.param(old_message(), ErrorCode.INVALID_RECORD, id="message format v1"),
         pytest.param(sized(batch_of(b"a"), 13), ErrorCode.CORRUPT_MESSAGE, id="tiny size"),
         pytest.param(sized(batch_of(b"a"), -1), ErrorCode.CORRUPT_MESSAGE, id="negative size"),
-        pytest.param(sized(batch_of(b"a"), 40), ErrorCode.CORRUPT_MESSAGE, id="no room for header"),
         pytest.param(
             batch_of(b"a") + bytes(8) + bytes((0, 0, 0, 5)), ErrorCode.CORRUPT_MESSAGE, id="junk"
         ),
@@ -112,6 +116,36 @@ def test_a_request_carries_exactly_one_whole_batch(node, records, error):
     assert error_of(node.produced(bytearray(records))) is error
     expected = 1 if error is ErrorCode.NONE else 0
     assert node.cluster.topics["t"].partitions[0].log_end_offset == expected
+
+
+def test_a_partition_named_again_takes_the_place_of_the_first_and_topics_are_merged(node):
+    def data(*entries):
+        return TopicProduceData(
+            "t",
+            partition_data=[
+                PartitionProduceData(index, memoryview(batch_of(*values)))
+                for index, values in entries
+            ],
+        )
+
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[data((0, [b"a"]), (0, [b"b", b"c"])), data((1, [b"d"])), data()],
+    )
+    (topic,) = done(produce(node.ctx(9), request)).responses
+    assert [answer.index for answer in topic.partition_responses] == [0, 1]
+    assert values_of(node.fetched(("t", 0, 0))) == [b"b", b"c"]
+
+
+@pytest.mark.parametrize(
+    ("size", "error"),
+    [(26, -1), (50, -1), (51, 2), (60, 2)],
+)
+def test_a_batch_without_room_for_its_header_fails_where_kafka_first_reads_past_its_end(
+    node, size, error
+):
+    assert node.produced(sized(batch_of(b"a"), size - 12)[:size]).error_code == error
 
 
 def test_bytes_behind_the_batch_are_dropped(node):

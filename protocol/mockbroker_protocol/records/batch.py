@@ -39,6 +39,7 @@ TIMESTAMP_TYPE_MASK = 0x08
 TRANSACTIONAL_MASK = 0x10
 CONTROL_MASK = 0x20
 DELETE_HORIZON_MASK = 0x40
+ATTRIBUTES_MASK = 0x7F  # all that have a meaning
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _unpack_header = _HEADER.unpack_from
@@ -251,9 +252,10 @@ def set_max_timestamp(
     themselves stay as they are (DefaultRecordBatch.setMaxTimestamp).
     """
     header = BatchHeader(buffer, pos)
-    attributes = header.attributes & ~TIMESTAMP_TYPE_MASK | timestamp_type << 3
-    if attributes == header.attributes and max_timestamp == header.max_timestamp:
+    if timestamp_type is header.timestamp_type and max_timestamp == header.max_timestamp:
         return
+    # What is rewritten loses the bits that mean nothing (DefaultRecordBatch.computeAttributes).
+    attributes = header.attributes & ATTRIBUTES_MASK & ~TIMESTAMP_TYPE_MASK | timestamp_type << 3
     _pack_i16(buffer, pos + ATTRIBUTES_OFFSET, attributes)
     _pack_i64(buffer, pos + MAX_TIMESTAMP_OFFSET, max_timestamp)
     update_crc(buffer, pos)

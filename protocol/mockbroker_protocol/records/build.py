@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mockbroker_protocol.records.batch import (
+    ATTRIBUTES_MASK,
     CODEC_MASK,
     CONTROL_MASK,
     HEADER_SIZE,
@@ -132,7 +133,7 @@ def recompress(batch: Buffer, codec: int) -> bytearray:
         rebuilt,
         base_offset=header.base_offset,
         leader_epoch=header.leader_epoch,
-        attributes=header.attributes & ~CODEC_MASK | codec,
+        attributes=header.attributes & ATTRIBUTES_MASK & ~CODEC_MASK | codec,
         last_offset_delta=header.last_offset_delta,
         base_timestamp=header.base_timestamp,
         max_timestamp=header.max_timestamp,
