@@ -20,8 +20,9 @@ from types import CodeType
 from typing import Any
 
 from mockbroker_protocol import runtime
-from mockbroker_protocol.composites import ArrayOf, Maybe, Shaped, TagSection
+from mockbroker_protocol.composites import ArrayOf, Maybe, Shaped
 from mockbroker_protocol.primitives import Records
+from mockbroker_protocol.tags import TagSection
 from mockbroker_protocol.types import ZERO_UUID
 
 RESERVED = frozenset(keyword.kwlist) | {

@@ -148,21 +148,26 @@ def explain(data: bytes, hint: str | None = None) -> str:
     `body FetchRequest 12` for a message without header. Raises UnknownVersionError for a hint that
     names no API or version, ValueError for any other hint.
     """
+    return explanation(data, hint).render()
+
+
+def explanation(data: bytes, hint: str | None = None) -> Explanation:
+    """What `explain` prints, as an object; same hints, same errors."""
     words = (hint or "").split()
     if not words:
-        return _guess(data).render()
+        return _guess(data)
     if words == ["request"]:
-        return explain_request(data).render()
+        return explain_request(data)
     if words == ["records"]:
-        return _records(data).render()
+        return _records(data)
     if len(words) == 3 and words[2].isdecimal():
         name, version = words[1], int(words[2])
         if words[0] == "response":
-            return explain_response(data, find_api(name), version).render()
+            return explain_response(data, find_api(name), version)
         if words[0] == "body":
             direction = "response" if name.endswith("Response") else "request"
             api = name.removesuffix("Request").removesuffix("Response")
-            return _body(data, codec_of(api, version, direction)).render()
+            return _body(data, codec_of(api, version, direction))
     raise ValueError(
         f"hint {hint!r}; it may be request, records, response NAME VERSION or body NAME VERSION"
     )

@@ -31,6 +31,8 @@ UVARINT_BYTES_MAX = 5
 class Malformed(ConstructError):  # type: ignore[misc]  # noqa: N818  # construct has no types
     """A field that cannot be read or built; becomes a `DecodeError` or `EncodeError`."""
 
+    path: str
+
     def __init__(self, reason: str, path: str, byte: int) -> None:
         super().__init__(reason, path=path)
         self.reason = reason
@@ -323,8 +325,11 @@ class Records(Bytes):
         data, size = writer.variable("batches"), writer.variable("size")
         writer.line(f"{data} = {value}")
         writer.line(f"if {data} is None:")
-        writer.line(f"    {data} = ()")
-        writer.line(f"    {size} = {0 if self.compact else -1}")
+        if self.nullable:
+            writer.line(f"    {data} = ()")
+            writer.line(f"    {size} = {0 if self.compact else -1}")
+        else:
+            writer.line(f"    raise {writer.helper('Refused')}")
         writer.line(f"elif type({data}) in {writer.helper('BUFFERS')}:")
         writer.line(f"    {size} = len({data}){' + 1' if self.compact else ''}")
         writer.line(f"    {data} = ({data},)")

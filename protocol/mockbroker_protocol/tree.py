@@ -9,11 +9,12 @@ from typing import Any
 from construct import Construct
 from construct import Struct as ConstructStruct
 
-from mockbroker_protocol.composites import INT32, TAGS, ArrayOf, Maybe, Shaped, TagSection
+from mockbroker_protocol.composites import INT32, ArrayOf, Maybe, Shaped
 from mockbroker_protocol.declarations import class_names
 from mockbroker_protocol.declare import Array, Field, Message, Scalar, Shape
 from mockbroker_protocol.exceptions import UnknownVersionError
 from mockbroker_protocol.primitives import Bytes, Fixed, Records, Sized, String
+from mockbroker_protocol.tags import TAGS, Node, TagSection
 
 FIXED: dict[Scalar, Fixed] = {
     Scalar.BOOL: Fixed("bool", "?"),
@@ -58,7 +59,7 @@ class _Builder:
     def shaped(self, shape: Shape) -> Shaped:
         cls: type[Any] = getattr(self.classes, self.names[id(shape)])
         subcons: list[Construct] = []
-        known: dict[int, tuple[str, Construct]] = {}
+        known: dict[int, tuple[str, Node]] = {}
         for field in shape.fields:
             if self.version not in field.versions:
                 continue
@@ -70,7 +71,7 @@ class _Builder:
             subcons.append(TAGS / TagSection(known, cls()))
         return Shaped(cls, ConstructStruct(*subcons))
 
-    def node(self, field: Field) -> Construct:
+    def node(self, field: Field) -> Node:
         nullable = self.version in field.nullable
         compact = self.flexible and field.compact
         if isinstance(field.type, Array):
@@ -82,7 +83,7 @@ class _Builder:
             return SIZED[field.type](compact=compact, nullable=nullable)
         return FIXED[field.type]
 
-    def element(self, type_: Scalar | Shape) -> Construct:
+    def element(self, type_: Scalar | Shape) -> Node:
         if isinstance(type_, Shape):
             return self.shaped(type_)
         if type_ in SIZED:
