@@ -10,6 +10,7 @@ from mockbroker_protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -103,8 +104,11 @@ def list_offsets(
     )
 
 
-def find_coordinator(session: Session, key: str, key_type: int = 0) -> None:
-    """Wait until the coordinator of a group or transactional id is there."""
-    request = FindCoordinatorRequest(coordinator_keys=[key], key_type=key_type)
-    while session.quietly(request, 4).coordinators[0].error_code != ErrorCode.NONE:
+def find_coordinator(session: Session, group: str) -> None:
+    """Wait until the coordinator of a group is there and has loaded."""
+    find = FindCoordinatorRequest(coordinator_keys=[group])
+    while session.quietly(find, 4).coordinators[0].error_code != ErrorCode.NONE:
+        pass
+    probe = DescribeGroupsRequest(groups=[group])
+    while session.quietly(probe, 5).groups[0].error_code != ErrorCode.NONE:
         pass

@@ -51,8 +51,18 @@ class Session:
             self._connections[who] = Connection(host, port, who, timeout_s=ANSWER_TIMEOUT_S)
         return self._connections[who]
 
-    def ask(self, message: Any, version: int, who: str = "main", label: str = "") -> Any:
-        """Send a typed request and record what comes back; returns the response, or None."""
+    def ask(
+        self,
+        message: Any,
+        version: int,
+        who: str = "main",
+        label: str = "",
+        edit: Callable[[Any], Any] = lambda answer: answer,
+    ) -> Any:
+        """Send a typed request and record what comes back; returns the response, or None.
+
+        `edit` may leave out of an answer what belongs to other cases.
+        """
         connection = self.connection(who)
         try:
             answer = connection.send(message, version)
@@ -62,8 +72,11 @@ class Session:
         except RequestTimeoutError:
             answer = SILENCE
             self.drop(who)
-        self._record(label, api_key_of(message), version, answer)
-        return None if isinstance(answer, str) else answer
+        if isinstance(answer, str):
+            self._record(label, api_key_of(message), version, answer)
+            return None
+        self._record(label, api_key_of(message), version, edit(answer))
+        return answer
 
     def quietly(self, message: Any, version: int, who: str = "main") -> Any:
         """Send a request that only prepares the ground: its answer is not compared."""
