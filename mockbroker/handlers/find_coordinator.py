@@ -52,7 +52,8 @@ def find_coordinator(
         found = _find(ctx, request.key_type, request.key)
         return FindCoordinatorResponse(
             error_code=found.error,
-            error_message=_message(found.error),
+            # Kafka writes out even that there is no error.
+            error_message=_message(found.error) or ErrorCode.NONE.name,
             node_id=found.node_id,
             host=found.host,
             port=found.port,
