@@ -75,17 +75,28 @@ def _open_odd(records: memoryview, api_version: int) -> Opened:
     batch = records[:size]
     if batch[MAGIC_OFFSET] != MAGIC_MAX:
         return None, None, _INVALID_RECORD
-    if size < HEADER_SIZE:
-        # Up to the producer id everyone wants to know; the checksum finds out about the rest.
-        return None, None, _CORRUPT if size >= PRODUCER_ID_END else _UNKNOWN_SERVER_ERROR
-    header = BatchHeader(batch)
-    if api_version < ZSTD_SINCE and header.attributes & CODEC_MASK == _ZSTD:
-        return header, batch, _UNSUPPORTED_COMPRESSION
+    header = BatchHeader(batch) if size >= HEADER_SIZE else None
+    return (
+        header,
+        batch if header is not None else None,
+        _odd_error(records, header, size, api_version),
+    )
+
+
+def _odd_error(records: memoryview, header: BatchHeader | None, size: int, api_version: int) -> int:
+    """What is wrong with records whose first batch has `size` bytes, or 0."""
+    if header is not None and api_version < ZSTD_SINCE and header.codec == _ZSTD:
+        return _UNSUPPORTED_COMPRESSION
     try:
         another = _batch_size(records[size:])
     except _Corrupt:
-        return header, batch, _CORRUPT
-    return header, batch, _NONE if another is None else _INVALID_RECORD
+        return _CORRUPT
+    if another is not None:
+        return _INVALID_RECORD
+    if header is not None:
+        return _NONE
+    # Up to the producer id everyone wants to know; the checksum finds out about the rest.
+    return _CORRUPT if size >= PRODUCER_ID_END else _UNKNOWN_SERVER_ERROR
 
 
 def _batch_size(records: memoryview) -> int | None:
