@@ -85,6 +85,14 @@ class Broker:
         return configs
 
     @property
+    def log_dir(self) -> str:
+        """The directory that would hold the broker's logs, for clients that ask."""
+        configs = self.cluster.configs
+        directories = configs.get("log.dirs") or configs.get("log.dir")
+        assert isinstance(directories, tuple)
+        return directories[0]
+
+    @property
     def groups(self) -> GroupCoordinator:
         """The groups whose partition of `__consumer_offsets` this broker leads."""
         if self._groups is None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
+from mockbroker.core.client_quotas import ClientQuotas
 from mockbroker.core.config_defs import BROKER_CONFIGS
 from mockbroker.core.configs import ClusterConfigs, check_static
 from mockbroker.core.errors import ApiError
@@ -19,6 +20,7 @@ from mockbroker.core.ids import IdSource, uuid_text
 from mockbroker.core.java_hash import coordinator_partition
 from mockbroker.core.partition import Partition
 from mockbroker.core.profiles import profile_of
+from mockbroker.core.reassignment import Reassignment
 from mockbroker.core.replication_control import PartitionPlan, plan_more_partitions, plan_topic
 from mockbroker.core.timers import TimerHeap
 from mockbroker.core.topic import (
@@ -80,6 +82,11 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
         self._unified_names: dict[str, set[str]] = {}
+        # Reassignments that wait for replicas to come in sync, by topic id and partition.
+        self.reassignments: dict[tuple[bytes, int], Reassignment] = {}
+        self.quotas = ClientQuotas()
+        # SCRAM credentials: user -> mechanism code -> iterations.
+        self.scram_credentials: dict[str, dict[int, int]] = {}
         # Called with the topic after it was created, after it was dropped, or after its configs
         # changed.
         self.on_topic_created: list[Callable[[Topic], None]] = []
@@ -229,6 +236,7 @@ class Cluster:
         for observer in self.on_topic_deleted:
             observer(topic)
         for partition in topic.partitions:
+            self.reassignments.pop((topic.topic_id, partition.index), None)
             partition.delete()
 
     def ensure_internal_topic(self, name: str) -> Topic:

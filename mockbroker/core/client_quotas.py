@@ -1,0 +1,185 @@
+"""Client quotas: what users, client ids and addresses are allowed, as told (KIP-546).
+
+They are stored and described, not enforced: no request is slowed down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+from mockbroker.core.errors import ApiError
+from mockbroker_protocol import ErrorCode
+
+# Pairs of entity type and name, by type; the name None stands for the default of the type.
+Entity: TypeAlias = tuple[tuple[str, str | None], ...]
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+
+_INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
+# Quota -> the largest whole number it may be, or None where fractions are fine (QuotaConfig).
+_CLIENT_KEYS: dict[str, int | None] = {
+    "producer_byte_rate": _LONG_MAX,
+    "consumer_byte_rate": _LONG_MAX,
+    "request_percentage": None,
+    "controller_mutation_rate": None,
+}
+_IP_KEYS: dict[str, int | None] = {"connection_creation_rate": _INT_MAX}
+
+
+class Match(IntEnum):
+    """How a filter component matches names (ClientQuotaFilterComponent)."""
+
+    EXACT = 0
+    DEFAULT = 1
+    SPECIFIED = 2
+
+
+class Component(NamedTuple):
+    """One part of a filter: entities that have this type, with such a name."""
+
+    entity_type: str
+    match: int
+    name: str | None
+
+
+def entity_of(pairs: Iterable[tuple[str, str | None]]) -> Entity:
+    """An entity in the order by which entities are compared; of two names of a type the last
+    counts.
+    """
+    return tuple(sorted(dict(pairs).items()))
+
+
+class ClientQuotas:
+    """The quotas of a cluster by entity."""
+
+    __slots__ = ("_quotas",)
+
+    def __init__(self) -> None:
+        self._quotas: dict[Entity, dict[str, float]] = {}
+
+    def alter(
+        self, entity: Entity, values: Mapping[str, float | None], *, validate_only: bool
+    ) -> None:
+        """Set quotas of one entity; None removes one. Raises ApiError INVALID_REQUEST."""
+        keys = _check_entity(entity)
+        for key, value in values.items():
+            if value is not None:
+                _check_value(keys, key, value)
+        if validate_only:
+            return
+        quotas = dict(self._quotas.get(entity, {}))
+        for key, value in values.items():
+            if value is None:
+                quotas.pop(key, None)
+            else:
+                quotas[key] = value
+        self._quotas.pop(entity, None)
+        if quotas:
+            self._quotas[entity] = quotas
+
+    def describe(
+        self, components: list[Component], *, strict: bool
+    ) -> list[tuple[Entity, dict[str, float]]]:
+        """The entities that match every component, and have no other types if `strict`.
+
+        Raises ApiError when the filter is malformed.
+        """
+        _check_filter(components)
+        return [
+            (entity, quotas)
+            for entity, quotas in self._quotas.items()
+            if (not strict or len(entity) == len(components))
+            and all(_matches(component, dict(entity)) for component in components)
+        ]
+
+
+def _refuse(message: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _check_entity(entity: Entity) -> dict[str, int | None]:
+    """The quotas that such an entity may have."""
+    names = dict(entity)
+    if not names:
+        raise _refuse("Invalid empty client quota entity")
+    for entity_type, name in names.items():
+        if entity_type not in (USER, CLIENT_ID, IP):
+            raise _refuse(f"Unhandled client quota entity type: {entity_type}")
+        if name == "":
+            raise _refuse(f"Empty {entity_type} not supported")
+    if IP not in names:
+        return _CLIENT_KEYS
+    if len(names) > 1:
+        raise _refuse(
+            "Invalid quota entity combination, IP entity should"
+            "not be combined with User or ClientId"
+        )
+    address = names[IP]
+    if address is not None and not _is_address(address):
+        raise _refuse(f"{address} is not a valid IP or resolvable host.")
+    return _IP_KEYS
+
+
+def _is_address(text: str) -> bool:
+    """An IP address; of host names only localhost, because nothing is looked up here."""
+    from ipaddress import ip_address
+
+    if text == "localhost":
+        return True
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_value(keys: Mapping[str, int | None], key: str, value: float) -> None:
+    if key not in keys:
+        raise _refuse(f"Invalid configuration key {key}")
+    if value <= 0:
+        raise _refuse(f"Quota {key} must be greater than 0")
+    largest = keys[key]
+    if largest is None:
+        return
+    if value > largest:
+        kind = "an INT" if largest == _INT_MAX else "a LONG"
+        raise _refuse(f"Proposed value for {key} is too large for {kind}.")
+    if value % 1.0 > 1e-6:
+        raise _refuse(f"{key} cannot be a fractional value.")
+
+
+def _check_filter(components: list[Component]) -> None:
+    seen: set[str] = set()
+    for entity_type, match, name in components:
+        if not entity_type:
+            raise _refuse("Invalid empty entity type.")
+        if entity_type in seen:
+            raise _refuse(f"Entity type {entity_type} cannot appear more than once in the filter.")
+        if entity_type not in (USER, CLIENT_ID, IP):
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {entity_type}")
+        seen.add(entity_type)
+        if match == Match.EXACT and name is None:
+            raise _refuse("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+        if match in (Match.DEFAULT, Match.SPECIFIED) and name is not None:
+            raise _refuse(
+                f"Request specified MATCH_TYPE_{Match(match).name}, but also specified a match "
+                "string."
+            )
+        if match not in Match._value2member_map_:
+            raise _refuse(f"Unknown match type {match}")
+    if IP in seen and len(seen) > 1:
+        raise _refuse(
+            "Invalid entity filter component combination. IP filter component should not be used "
+            "with user or clientId filter component."
+        )
+
+
+def _matches(component: Component, names: Mapping[str, str | None]) -> bool:
+    entity_type, match, name = component
+    if entity_type not in names:
+        return False
+    if match == Match.SPECIFIED:
+        return names[entity_type] is not None
+    return names[entity_type] == name  # the default's name is None, as in the filter

@@ -1,0 +1,49 @@
+"""AlterClientQuotas (49): set and remove quotas of users, client ids and addresses (KIP-546)."""
+
+from __future__ import annotations
+
+from mockbroker.core.client_quotas import Entity, entity_of
+from mockbroker.core.errors import ApiError
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    OpData,
+    ResponseEntityData,
+    ResponseEntryData,
+)
+
+
+@api(ApiKey.ALTER_CLIENT_QUOTAS, versions=(0, 1))
+def alter_client_quotas(
+    ctx: RequestContext, request: AlterClientQuotasRequest
+) -> AlterClientQuotasResponse:
+    """Alter each entity once; the answer has one entry for each, told by its last mention."""
+    results: dict[Entity, ResponseEntryData] = {}
+    for entry in request.entries:
+        entity = entity_of((e.entity_type, e.entity_name) for e in entry.entity)
+        result = ResponseEntryData(
+            error_message=None,
+            entity=[ResponseEntityData(entity_type, name) for entity_type, name in entity],
+        )
+        try:
+            values = _values(entry.ops)
+            if entity in results or values is None:
+                shown = ", ".join(f"{entity_type}={name}" for entity_type, name in entity)
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST,
+                    f"Ignoring duplicate entity ClientQuotaEntity(entries={{{shown}}})",
+                )
+            ctx.cluster.quotas.alter(entity, values, validate_only=request.validate_only)
+        except ApiError as error:
+            result.error_code = error.error
+            result.error_message = error.message
+        results[entity] = result
+    return AlterClientQuotasResponse(entries=list(results.values()))
+
+
+def _values(ops: list[OpData]) -> dict[str, float | None] | None:
+    """Quota -> new value, None for removal; None altogether when a quota stands twice."""
+    values = {op.key: None if op.remove else op.value for op in ops}
+    return values if len(values) == len(ops) else None

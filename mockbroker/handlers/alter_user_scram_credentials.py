@@ -1,0 +1,76 @@
+"""AlterUserScramCredentials (51): set and delete SCRAM credentials (KIP-554)."""
+
+from __future__ import annotations
+
+from mockbroker.core.errors import ApiError
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+
+SCRAM_SHA_256, SCRAM_SHA_512 = 1, 2
+ITERATIONS_MIN = 4096
+ITERATIONS_MAX = 16384
+
+
+@api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0))
+def alter_user_scram_credentials(
+    ctx: RequestContext, request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
+    """Change the credentials of each user, all of them or none, or say why not."""
+    credentials = ctx.cluster.scram_credentials
+    # (user, mechanism, iterations), None for deletion
+    changes: list[tuple[str, int, int | None]] = [
+        *((d.name, d.mechanism, None) for d in request.deletions),
+        *((u.name, u.mechanism, u.iterations) for u in request.upsertions),
+    ]
+    altered = [(name, mechanism) for name, mechanism, _ in changes]
+    results: dict[str, AlterUserScramCredentialsResult] = {}
+    for name, mechanism, iterations in changes:
+        try:
+            if altered.count((name, mechanism)) > 1:
+                raise ApiError(
+                    ErrorCode.DUPLICATE_RESOURCE,
+                    "A user credential cannot be altered twice in the same request",
+                )
+            _check(name, mechanism, iterations, credentials.get(name, {}))
+        except ApiError as error:
+            results[name] = AlterUserScramCredentialsResult(name, error.error, error.message)
+        else:
+            results.setdefault(name, AlterUserScramCredentialsResult(name, error_message=None))
+    for name, mechanism, iterations in changes:
+        if results[name].error_code == ErrorCode.NONE:
+            _apply(credentials, name, mechanism, iterations)
+    return AlterUserScramCredentialsResponse(results=list(results.values()))
+
+
+def _check(name: str, mechanism: int, iterations: int | None, present: dict[int, int]) -> None:
+    if not name:
+        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if mechanism not in (SCRAM_SHA_256, SCRAM_SHA_512):
+        raise ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+    if iterations is None:
+        if mechanism not in present:
+            raise ApiError(
+                ErrorCode.RESOURCE_NOT_FOUND,
+                "Attempt to delete a user credential that does not exist",
+            )
+    elif iterations < ITERATIONS_MIN:
+        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+    elif iterations > ITERATIONS_MAX:
+        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+
+
+def _apply(
+    credentials: dict[str, dict[int, int]], name: str, mechanism: int, iterations: int | None
+) -> None:
+    mechanisms = credentials.setdefault(name, {})
+    if iterations is None:
+        mechanisms.pop(mechanism, None)
+    else:
+        mechanisms[mechanism] = iterations
+    if not mechanisms:
+        del credentials[name]

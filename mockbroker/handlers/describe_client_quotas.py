@@ -1,0 +1,38 @@
+"""DescribeClientQuotas (48): the quotas of the entities that a filter matches (KIP-546)."""
+
+from __future__ import annotations
+
+from mockbroker.core.client_quotas import Component
+from mockbroker.core.errors import ApiError
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.messages.describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
+
+
+@api(ApiKey.DESCRIBE_CLIENT_QUOTAS, versions=(0, 1))
+def describe_client_quotas(
+    ctx: RequestContext, request: DescribeClientQuotasRequest
+) -> DescribeClientQuotasResponse:
+    """List the entities that match and their quotas."""
+    components = [Component(c.entity_type, c.match_type, c.match) for c in request.components]
+    try:
+        found = ctx.cluster.quotas.describe(components, strict=request.strict)
+    except ApiError as error:
+        return DescribeClientQuotasResponse(
+            error_code=error.error, error_message=error.message, entries=None
+        )
+    return DescribeClientQuotasResponse(
+        entries=[
+            EntryData(
+                entity=[EntityData(entity_type, name) for entity_type, name in entity],
+                values=[ValueData(key, value) for key, value in quotas.items()],
+            )
+            for entity, quotas in found
+        ]
+    )

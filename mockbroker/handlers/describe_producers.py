@@ -1,0 +1,64 @@
+"""DescribeProducers (61): the idempotent producers a partition's leader remembers (KIP-664)."""
+
+from __future__ import annotations
+
+from mockbroker.core.partition import Partition
+from mockbroker.core.topic import why_invalid_name
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+
+@api(ApiKey.DESCRIBE_PRODUCERS, versions=(0, 0))
+def describe_producers(
+    ctx: RequestContext, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    """Tell the state of every producer of each partition that this broker leads."""
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_describe(ctx, topic.name, i) for i in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe(ctx: RequestContext, topic: str, index: int) -> PartitionResponse:
+    reason = why_invalid_name(topic)
+    if reason is not None:
+        return PartitionResponse(index, ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+    if topic not in ctx.cluster.topics:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return PartitionResponse(index, error, error.sentence)
+    partition = ctx.cluster.partition(topic, index)
+    if partition is None or partition.replica(ctx.broker.node_id) is None:
+        known = partition is not None
+        return PartitionResponse(
+            index,
+            ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        )
+    if partition.leader_id != ctx.broker.node_id:
+        return PartitionResponse(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return PartitionResponse(index, active_producers=_states(partition))
+
+
+def _states(partition: Partition) -> list[ProducerState]:
+    return [
+        ProducerState(
+            producer_id=producer_id,
+            producer_epoch=entry.epoch,
+            last_sequence=entry.last_sequence,
+            last_timestamp=entry.last_timestamp,
+            coordinator_epoch=entry.coordinator_epoch,
+            current_txn_start_offset=entry.transaction_start,
+        )
+        for producer_id, entry in partition.log.producers.entries.items()
+    ]

@@ -1,0 +1,57 @@
+"""DescribeQuorum (55): the metadata quorum (KIP-595): one voter, whom the others follow."""
+
+from __future__ import annotations
+
+from mockbroker.core.topic import CLUSTER_METADATA_TOPIC
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Node,
+    ReplicaState,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+
+
+@api(ApiKey.DESCRIBE_QUORUM, versions=(0, 2))
+def describe_quorum(ctx: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    """Describe the one partition of the metadata topic; every other is unknown here."""
+    asked = [(t.topic_name, [p.partition_index for p in t.partitions]) for t in request.topics]
+    if asked != [(CLUSTER_METADATA_TOPIC, [0])]:
+        return DescribeQuorumResponse(
+            topics=[
+                ResponseTopicData(name, [_unknown(index) for index in indexes])
+                for name, indexes in asked
+            ]
+        )
+    cluster = ctx.cluster
+    voters = [_state(ctx, cluster.controller_id)]
+    observers = [_state(ctx, n) for n in cluster.brokers if n != cluster.controller_id]
+    partition = ResponsePartitionData(
+        leader_id=cluster.controller_id,
+        leader_epoch=1,
+        high_watermark=cluster.metadata_epoch,
+        current_voters=voters,
+        observers=observers,
+    )
+    return DescribeQuorumResponse(
+        topics=[ResponseTopicData(CLUSTER_METADATA_TOPIC, [partition])],
+        # The controller shares the brokers' process: it has no listener of its own.
+        nodes=[Node(node_id=cluster.controller_id)],
+    )
+
+
+def _unknown(index: int) -> ResponsePartitionData:
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ResponsePartitionData(index, error, error.sentence)
+
+
+def _state(ctx: RequestContext, node_id: int) -> ReplicaState:
+    return ReplicaState(
+        replica_id=node_id,
+        log_end_offset=ctx.cluster.metadata_epoch,
+        last_fetch_timestamp=ctx.now_ms,
+        last_caught_up_timestamp=ctx.now_ms,
+    )

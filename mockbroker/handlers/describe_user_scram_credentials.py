@@ -1,0 +1,50 @@
+"""DescribeUserScramCredentials (50): who has SCRAM credentials, without the secrets (KIP-554)."""
+
+from __future__ import annotations
+
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+
+@api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions=(0, 0))
+def describe_user_scram_credentials(
+    ctx: RequestContext, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
+    """Describe the users named, or all."""
+    credentials = ctx.cluster.scram_credentials
+    names = [user.name for user in request.users or ()] or list(credentials)
+    return DescribeUserScramCredentialsResponse(
+        results=[
+            _result(name, names.count(name), credentials.get(name)) for name in dict.fromkeys(names)
+        ]
+    )
+
+
+def _result(
+    name: str, count: int, mechanisms: dict[int, int] | None
+) -> DescribeUserScramCredentialsResult:
+    if count > 1:
+        return DescribeUserScramCredentialsResult(
+            name,
+            ErrorCode.DUPLICATE_RESOURCE,
+            "Cannot describe SCRAM credentials for the same user twice in a single request: "
+            f"{name}",
+        )
+    if mechanisms is None:
+        return DescribeUserScramCredentialsResult(
+            name,
+            ErrorCode.RESOURCE_NOT_FOUND,
+            f"Attempt to describe a user credential that does not exist: {name}",
+        )
+    return DescribeUserScramCredentialsResult(
+        name,
+        credential_infos=[
+            CredentialInfo(mechanism, iterations) for mechanism, iterations in mechanisms.items()
+        ],
+    )

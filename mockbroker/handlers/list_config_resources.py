@@ -1,0 +1,45 @@
+"""ListConfigResources (74): which resources have configs (KIP-1142; version 0 is KIP-1000's)."""
+
+from __future__ import annotations
+
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.config_alter import ResourceType
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+
+@api(ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1))
+def list_config_resources(
+    ctx: RequestContext, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    """Name the resources of the types asked for; all types when none is named."""
+    if ctx.api_version == 0:
+        wanted = [int(ResourceType.CLIENT_METRICS)]
+    else:
+        wanted = request.resource_types or [int(kind) for kind in ResourceType]
+    if any(kind not in ResourceType._value2member_map_ for kind in wanted):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(resource_name=name, resource_type=kind)
+            for kind in dict.fromkeys(wanted)
+            for name in _names(ctx.cluster, ResourceType(kind))
+        ]
+    )
+
+
+def _names(cluster: Cluster, kind: ResourceType) -> list[str]:
+    match kind:
+        case ResourceType.TOPIC:
+            return list(cluster.topics)
+        case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
+            return [str(node_id) for node_id in cluster.brokers]
+        case ResourceType.GROUP:
+            return list(cluster.configs.groups)
+        case ResourceType.CLIENT_METRICS:
+            return list(cluster.configs.client_metrics)

@@ -1,0 +1,98 @@
+"""UpdateFeatures (57): raise or lower the levels of features (KIP-584, KIP-778)."""
+
+from __future__ import annotations
+
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.config_control import MIN_ISR
+from mockbroker.core.errors import ApiError
+from mockbroker.handlers.api_versions import served_level
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+METADATA_VERSION = "metadata.version"
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+
+
+@api(ApiKey.UPDATE_FEATURES, versions=(0, 2))
+def update_features(ctx: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+    """Put all levels in force, or none."""
+    cluster, updates = ctx.cluster, request.feature_updates
+    try:
+        for update in updates:
+            _check(cluster, update)
+    except ApiError as error:
+        return UpdateFeaturesResponse(
+            error_code=error.error,
+            error_message="The update failed for all features since the following feature had an "
+            f"error: {error.message}",
+        )
+    if updates and not request.validate_only:
+        _apply(cluster, {update.feature: update.max_version_level for update in updates})
+    return UpdateFeaturesResponse(
+        error_message=None,
+        results=[
+            UpdatableFeatureResult(feature=update.feature, error_message=ErrorCode.NONE.name)
+            for update in updates
+        ],
+    )
+
+
+def _check(cluster: Cluster, update: FeatureUpdateKey) -> None:
+    name, level = update.feature, update.max_version_level
+    supported = cluster.features.supported.get(name)
+    highest = 0 if supported is None else served_level(cluster, name, supported.max_level)
+    present = cluster.features.level(name)
+    if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        raise _invalid(update, "The controller does not support the given upgrade type.")
+    if supported is None or highest == 0:
+        node = cluster.controller_id
+        raise _invalid(update, f"Local controller {node} does not support this feature.")
+    if level < 0:
+        raise _invalid(update, "A feature version cannot be less than 0.")
+    if not supported.min_level <= level <= highest:
+        raise _invalid(
+            update,
+            f"Local controller {cluster.controller_id} only supports versions "
+            f"{supported.min_level}-{highest}",
+        )
+    if level >= present:
+        return
+    if update.upgrade_type == UPGRADE:
+        raise _invalid(
+            update,
+            "Can't downgrade the version of this feature without setting the upgrade type to "
+            "either safe or unsafe downgrade.",
+        )
+    if name == METADATA_VERSION:
+        unsafe = update.upgrade_type == UNSAFE_DOWNGRADE
+        reason = (
+            "Unsafe metadata downgrade is not supported in this version."
+            if unsafe
+            else "Refusing to perform the requested downgrade because it might delete metadata "
+            "information."
+        )
+        raise ApiError(
+            ErrorCode.INVALID_UPDATE_VERSION,
+            f"Unsupported {name} downgrade from {present} to {level}. {reason}",
+        )
+
+
+def _invalid(update: FeatureUpdateKey, reason: str) -> ApiError:
+    return ApiError(
+        ErrorCode.INVALID_UPDATE_VERSION,
+        f"Invalid update version {update.max_version_level} for feature {update.feature}. {reason}",
+    )
+
+
+def _apply(cluster: Cluster, levels: dict[str, int]) -> None:
+    cluster.features.set_levels(levels)
+    if cluster.features.level("eligible.leader.replicas.version") > 0:
+        defaults = cluster.configs.dynamic_default
+        defaults.setdefault(MIN_ISR, str(cluster.config(MIN_ISR)))
+        cluster.configs_changed()
