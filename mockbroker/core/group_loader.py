@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.group_classic import ClassicGroup
 from mockbroker.core.group_records import GroupRecord, OffsetRecord, parse
+from mockbroker_protocol.exceptions import DecodeError
 from mockbroker_protocol.records import (
     BatchHeader,
     ControlType,
@@ -50,8 +51,16 @@ def _replay_control(shard: GroupShard, header: BatchHeader, record: Record) -> N
 
 
 def replay(shard: GroupShard, record: Record, producer_id: int, now_ms: int) -> None:
-    """Take in one record. Kinds that this coordinator does not know are passed over."""
-    parsed = parse(record)
+    """Take in one record. Kinds that this coordinator does not know are passed over.
+
+    So is what cannot be read; only an administrator's client can have produced it. It is counted in
+    `unreadable`. (Kafka gives the whole partition up.)
+    """
+    try:
+        parsed = parse(record)
+    except DecodeError:
+        shard.unreadable += 1
+        return
     if isinstance(parsed, OffsetRecord):
         _replay_offset(shard, parsed, producer_id, now_ms)
     elif isinstance(parsed, GroupRecord):

@@ -29,7 +29,7 @@ class Member(Lease):
         "sync_slot",
     )
 
-    def __init__(  # noqa: PLR0917 - one argument for each field, in the record's order
+    def __init__(
         self,
         member_id: str,
         instance_id: str | None,

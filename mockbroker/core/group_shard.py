@@ -78,6 +78,7 @@ class GroupShard:
         "partition",
         "settings",
         "unloaded",
+        "unreadable",
     )
 
     def __init__(
@@ -92,6 +93,7 @@ class GroupShard:
         self.offsets = OffsetStore()
         self.loading = False
         self.unloaded = False
+        self.unreadable = 0  # records found while loading that nobody could have written
 
     # ---------------------------------------------------------------------------------- membership
 
