@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mockbroker_protocol.records.batch import (
     HEADER_SIZE,
+    LENGTH_OFFSET,
     LOG_OVERHEAD,
     MAGIC_OFFSET,
     BatchHeader,
@@ -14,7 +15,7 @@ from mockbroker_protocol.records.batch import (
     split_batches,
 )
 from mockbroker_protocol.records.compression import DECOMPRESSED_BYTES_MAX
-from mockbroker_protocol.records.errors import UnsupportedMagicError
+from mockbroker_protocol.records.errors import CorruptBatchError, UnsupportedMagicError
 from mockbroker_protocol.records.legacy import MAGIC_MAX, iter_message_set, message_size
 from mockbroker_protocol.records.record import Record, iter_records
 
@@ -37,9 +38,13 @@ def read_records(
     pos = 0
     while len(view) - pos > MAGIC_OFFSET:
         magic = view[pos + MAGIC_OFFSET]
-        end = pos + message_size(view, pos)
         if magic > MAGIC:
             raise UnsupportedMagicError(pos + MAGIC_OFFSET, magic)
+        end = pos + message_size(view, pos)
+        if end - pos <= MAGIC_OFFSET:
+            raise CorruptBatchError(pos + LENGTH_OFFSET, f"size {end - pos - LOG_OVERHEAD}")
+        if end > len(view):
+            return
         if magic <= MAGIC_MAX:
             yield from iter_message_set(
                 view[pos:end],
@@ -49,12 +54,12 @@ def read_records(
         else:
             for header, batch in split_batches(view[pos:end]):
                 if check_crcs:
-                    check_crc(batch)
+                    check_crc(view, pos)
                 if include_control or not header.is_control:
                     yield from iter_records(
                         header, batch, decompressed_bytes_max=decompressed_bytes_max
                     )
-        pos = max(end, pos + LOG_OVERHEAD)
+        pos = end
 
 
 def next_fetch_offset(buffer: Buffer, offset: int) -> int:

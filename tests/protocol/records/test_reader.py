@@ -74,3 +74,22 @@ def test_formats_to_come_are_refused():
     batch[16] = 3
     with pytest.raises(UnsupportedMagicError, match="magic 3"):
         list(read_records(batch))
+
+
+@pytest.mark.parametrize("size", [-1, 0, 3, -(2**31)])
+def test_a_size_that_leads_nowhere_is_refused_with_its_place(size):
+    first = build_batch([Record()])
+    broken = build_batch([Record()])
+    broken[8:12] = size.to_bytes(4, "big", signed=True)
+    with pytest.raises(CorruptBatchError, match=f"size {size}$") as caught:
+        list(read_records(first + broken))
+    assert caught.value.byte == len(first) + 8
+
+
+def test_a_wrong_checksum_says_in_which_batch():
+    first = build_batch([Record()])
+    broken = build_batch([Record(value=b"x")])
+    broken[-2] ^= 1
+    with pytest.raises(CorruptBatchError) as caught:
+        list(read_records(first + broken))
+    assert caught.value.byte == len(first) + 17
