@@ -16,6 +16,7 @@ from mockbroker_protocol.primitives import (
     Malformed,
     Primitive,
     Sized,
+    read_uvarint,
     remaining,
     take,
 )
@@ -269,31 +270,48 @@ class Shaped(Adapter):  # type: ignore[misc]  # construct has no types
 
 
 class Maybe(Primitive):
-    """A struct that may be null: an int8 before it is negative for null, 1 otherwise."""
+    """A struct that may be null: an int8 before it is negative for null, 1 otherwise.
 
-    def __init__(self, shaped: Shaped) -> None:
+    In a tagged field it is an unsigned varint instead, 0 for null, 1 otherwise; so says the code of
+    Kafka's generator.
+    """
+
+    def __init__(self, shaped: Shaped, *, tagged: bool = False) -> None:
         super().__init__()
         self.shaped = shaped
+        self.tagged = tagged
 
     def _parse(self, stream: BytesIO, context: Any, path: str) -> Any:
         start = stream.tell()
-        present = int.from_bytes(take(stream, 1, path, start), signed=True)
+        if self.tagged:
+            null = read_uvarint(stream, path, start) <= 0
+        else:
+            null = take(stream, 1, path, start)[0] > 127
         trace = getattr(stream, "trace", None)
         if trace is not None:
-            trace(path, start, start + 1, None if present < 0 else "present")
-        return None if present < 0 else self.shaped._parsereport(stream, context, path)
+            trace(path, start, stream.tell(), None if null else "present")
+        return None if null else self.shaped._parsereport(stream, context, path)
 
     def _build(self, obj: Any, stream: BytesIO, context: Any, path: str) -> Any:
-        stream.write(b"\xff" if obj is None else b"\x01")
-        if obj is not None:
+        if obj is None:
+            stream.write(b"\x00" if self.tagged else b"\xff")
+        else:
+            stream.write(b"\x01")
             self.shaped._build(obj, stream, context, path)
         return obj
 
     def emit_decode(self, writer: DecodeWriter, name: str) -> str:
-        present = writer.fixed("b", f"{name}_present")
         value = writer.variable(name)
-        writer.flush()
-        with writer.block(f"if {present} < 0:"):
+        if self.tagged:
+            present = writer.variable(f"{name}_present")
+            writer.flush()
+            writer.line(f"{present}, pos = {writer.helper('read_uvarint')}(buf, pos)")
+            null = f"{present} <= 0"
+        else:
+            present = writer.fixed("b", f"{name}_present")
+            writer.flush()
+            null = f"{present} < 0"
+        with writer.block(f"if {null}:"):
             writer.line(f"{value} = None")
         with writer.block("else:"):
             expression = self.shaped.emit_decode(writer, name)
@@ -302,7 +320,7 @@ class Maybe(Primitive):
 
     def emit_encode(self, writer: EncodeWriter, value: str) -> None:
         held = writer.hold(value)
-        writer.fixed("b", f"-1 if {held} is None else 1")
+        writer.fixed("b", f"{0 if self.tagged else -1} if {held} is None else 1")
         writer.flush()
         with writer.block(f"if {held} is not None:"):
             self.shaped.emit_encode(writer, held)

@@ -78,7 +78,8 @@ class _Builder:
             element = self.element(field.type.element)
             return ArrayOf(element, compact=compact, nullable=nullable)
         if isinstance(field.type, Shape):
-            return Maybe(self.shaped(field.type)) if nullable else self.shaped(field.type)
+            shaped = self.shaped(field.type)
+            return Maybe(shaped, tagged=field.tag is not None) if nullable else shaped
         if field.type in SIZED:
             return SIZED[field.type](compact=compact, nullable=nullable)
         return FIXED[field.type]

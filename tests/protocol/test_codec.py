@@ -16,6 +16,10 @@ from mockbroker_protocol.codec import Codec, named_codec, request_codec, respons
 from mockbroker_protocol.emit import compile_function, decode_source, encode_source
 from mockbroker_protocol.exceptions import DecodeError, EncodeError, UnknownVersionError
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker_protocol.messages.consumer_offsets import (
+    ClassicMemberMetadata,
+    ConsumerGroupMemberMetadataValue,
+)
 from mockbroker_protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     RequestCursor,
@@ -30,6 +34,7 @@ from mockbroker_protocol.messages.fetch import (
     LeaderIdAndEpoch,
     PartitionData,
 )
+from mockbroker_protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mockbroker_protocol.messages.produce import (
     PartitionProduceData,
@@ -276,6 +281,60 @@ def test_a_nullable_struct_has_a_presence_byte() -> None:
     data = codec.encode(request)[0]
     assert data.hex() == "02027400" + "000007d0" + "01" + "027400000001" + "00" + "00"
     assert codec.decode(data) == (request, len(data))
+
+
+def test_a_nullable_struct_in_a_tag_has_a_varint_for_its_presence() -> None:
+    """The only place where Kafka's generator counts presence as 0 and 1."""
+    codec = named_codec("consumer_offsets", "ConsumerGroupMemberMetadataValue", 0)
+    value = ConsumerGroupMemberMetadataValue(
+        classic_member_metadata=ClassicMemberMetadata(session_timeout_ms=9)
+    )
+    data = codec.encode(value)[0]
+    assert data.hex().endswith("01" + "00" + "07" + "01" + "00000009" + "01" + "00")
+    assert codec.decode(data) == (value, len(data))
+    null = bytes(data[:-8]) + b"\x01\x00"
+    assert codec.decode(null) == (ConsumerGroupMemberMetadataValue(), len(null))
+
+
+@pytest.mark.covers("S324")
+def test_every_response_with_a_throttle_time_writes_it_and_it_is_0_unless_set() -> None:
+    """Where the schema has the field, four bytes of it are on the wire."""
+    throttled = [
+        codec
+        for codec in CODECS
+        for field in codec.message.shape.fields
+        if field.name == "throttle_time_ms" and codec.version in field.versions
+    ]
+    assert len(throttled) > 150
+    for codec in throttled:
+        message = default_message(codec)
+        assert message.throttle_time_ms == 0
+        message.throttle_time_ms = 0x7EADBEEF
+        assert b"\x7e\xad\xbe\xef" in b"".join(codec.encode(message))
+
+
+def default_message(codec: Codec) -> Any:
+    """A message with its defaults, and what must not be null in this version filled in."""
+    message = codec.tree.cls()
+    for field in codec.message.shape.fields:
+        if getattr(message, field.name) is None and codec.version not in field.nullable:
+            setattr(message, field.name, "")
+    return message
+
+
+@pytest.mark.covers("S321")
+def test_find_coordinator_answers_one_key_or_from_v4_on_several() -> None:
+    """Throttle time, error, node, host and port; KIP-699 moved them into a list."""
+    single = FindCoordinatorResponse(node_id=2, host="h", port=9092)
+    data = response_codec(ApiKey.FIND_COORDINATOR, 1).encode(single)[0]
+    assert data.hex() == "00000000000000000000000200016800002384"
+    batched = FindCoordinatorResponse(
+        coordinators=[Coordinator("g", 2, "h", 9092), Coordinator("i")]
+    )
+    codec = response_codec(ApiKey.FIND_COORDINATOR, 4)
+    data = codec.encode(batched)[0]
+    assert data.hex().startswith("000000000302670000000202680000238400000100")
+    assert codec.decode(data)[0] == batched
 
 
 @pytest.mark.parametrize(
