@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from mockbroker.core.producer_state import WrittenBatch
+from mockbroker.core.record_errors import Refusal
 from mockbroker.core.replica_log import ReplicaLog
-from mockbroker.core.validation import RECORD_LIST_TOO_LARGE, Refusal, validate_batch
+from mockbroker.core.validation import RECORD_LIST_TOO_LARGE, validate_batch
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, split_batches
 from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK, Buffer

@@ -11,11 +11,11 @@ header's word.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from mockbroker.core.record_errors import Refusal, judge_records
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import (
     HEADER_SIZE,
@@ -23,7 +23,6 @@ from mockbroker_protocol.records import (
     CompressionError,
     CompressionType,
     InvalidRecordError,
-    RecordSpan,
     TimestampType,
     batch_payload,
     build_batch,
@@ -46,7 +45,6 @@ WALKED_BYTES_MAX = 1024
 LONG_MAX = (1 << 63) - 1
 NO_TIMESTAMP = -1
 PRODUCER_CODEC = -1  # compression.type=producer: whatever the batch came with
-RECORD_ERRORS_SHOWN = 3
 
 TARGET_CODECS = {
     "producer": PRODUCER_CODEC,
@@ -57,23 +55,6 @@ TARGET_CODECS = {
     "zstd": int(CompressionType.ZSTD),
 }
 CODEC_MAX = int(CompressionType.ZSTD)
-
-RecordErrors = Sequence[tuple[int, str]]
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    """Why a batch is not appended.
-
-    `record_errors` are (index in the batch, message) pairs (KIP-467). `tells_log_start` is whether
-    the answer carries the real log start offset: Kafka knows some failures by name and answers -1
-    there.
-    """
-
-    error: int
-    message: str | None = None
-    record_errors: RecordErrors = ()
-    tells_log_start: bool = True
-
 
 _BAD_RECORD = Refusal(int(ErrorCode.INVALID_RECORD))
 _TOO_LARGE = Refusal(int(ErrorCode.MESSAGE_TOO_LARGE), tells_log_start=False)
@@ -108,12 +89,7 @@ def validate_batch(
     codec = attributes & CODEC_MASK
     if codec > CODEC_MAX:
         return _UNKNOWN
-    if (
-        header.count <= 0
-        or header.last_offset_delta + 1 != header.count
-        or attributes & CONTROL_MASK
-        or (header.producer_id >= 0 and header.base_sequence < 0)
-    ):
+    if _impossible(header):
         return _BAD_RECORD
     target = TARGET_CODECS[configs.compression_type]
     if (
@@ -124,18 +100,10 @@ def validate_batch(
         or (not configs.log_append_time and _suspicious(header, configs, now_ms))
         or (attributes & TIMESTAMP_TYPE_MASK and configs.log_append_time)
     ):
-        walk = _Walk(batch, header, configs, now_ms, topic_partition)
-        refusal = walk.run()
-        if refusal is not None:
-            return refusal
-        max_timestamp = walk.max_timestamp
-        if target not in (codec, PRODUCER_CODEC):
-            batch = _recompressed(batch, header, target, renumber=not walk.consecutive)
-        elif codec and not walk.consecutive:
-            # Kafka sets out to renumber these, and fails on records it read without their values.
-            return _UNKNOWN
-        if len(batch) > configs.max_message_bytes:
-            return _TOO_LARGE
+        opened = _open(batch, header, configs, now_ms, topic_partition)
+        if isinstance(opened, Refusal):
+            return opened
+        batch, max_timestamp = opened
     else:
         max_timestamp = header.max_timestamp
     if configs.log_append_time:
@@ -145,6 +113,46 @@ def validate_batch(
         set_max_timestamp(batch, TimestampType.CREATE_TIME, max_timestamp)
         header.max_timestamp = max_timestamp
     return batch
+
+
+def _open(
+    batch: memoryview,
+    header: BatchHeader,
+    configs: TopicConfigs,
+    now_ms: int,
+    topic_partition: tuple[str, int],
+) -> tuple[memoryview, int] | Refusal:
+    """Look into the records: the batch in the topic's codec, and its true max timestamp."""
+    try:
+        seen = _walk(batch, header)
+    except InvalidRecordError:
+        return _BAD_RECORD
+    except CompressionError:
+        return _UNKNOWN
+    if not seen.fits(configs, now_ms):
+        refusal = judge_records(batch, header, configs, now_ms, topic_partition)
+        if refusal is not None:
+            return refusal
+    codec = header.attributes & CODEC_MASK
+    target = TARGET_CODECS[configs.compression_type]
+    if target not in (codec, PRODUCER_CODEC):
+        batch = _recompressed(batch, header, target, renumber=not seen.consecutive)
+        if len(batch) > configs.max_message_bytes:
+            return _TOO_LARGE
+    elif codec and not seen.consecutive:
+        # Kafka sets out to renumber these, and fails on records it read without their values.
+        return _UNKNOWN
+    return batch, max(seen.latest, NO_TIMESTAMP)
+
+
+def _impossible(header: BatchHeader) -> bool:
+    """Whether the header says what no client's batch can be (LogValidator.validateBatch)."""
+    return (
+        header.count <= 0
+        or header.last_offset_delta + 1 != header.count
+        or bool(header.attributes & CONTROL_MASK)
+        or (header.producer_id >= 0 and header.base_sequence < 0)
+    )
 
 
 def _suspicious(header: BatchHeader, configs: TopicConfigs, now_ms: int) -> bool:
@@ -178,108 +186,47 @@ def _recompressed(
     )
 
 
-class _Walk:
-    """One look at every record of a batch: its key, its timestamp, its offset."""
+class _Seen(msgspec.Struct, frozen=True, gc=False):
+    """What one walk over the records of a batch found, in sum. Timestamps are in ms."""
 
-    def __init__(
-        self,
-        batch: memoryview,
-        header: BatchHeader,
-        configs: TopicConfigs,
-        now_ms: int,
-        topic_partition: tuple[str, int],
-    ) -> None:
-        self.batch = batch
-        self.header = header
-        self.compacted = configs.compacted
-        self.log_append_time = configs.log_append_time
-        self.earliest = now_ms - configs.message_timestamp_before_max_ms
-        self.latest = now_ms + configs.message_timestamp_after_max_ms
-        self.topic_partition = topic_partition
-        self.max_timestamp = NO_TIMESTAMP
-        self.consecutive = True
-        self.errors: list[tuple[int, str]] = []
-        self.bad_timestamps = False
+    earliest: int
+    latest: int
+    keyless: bool
+    consecutive: bool
+    by_append: bool
 
-    def run(self) -> Refusal | None:
-        header = self.header
-        by_append = bool(header.attributes & TIMESTAMP_TYPE_MASK)
-        base_timestamp = header.base_timestamp
-        highest = NO_TIMESTAMP
-        check_range = not self.log_append_time
-        earliest, latest = self.earliest, self.latest
-        try:
-            payload = batch_payload(header, self.batch)
-            for index, span in enumerate(scan_records(payload, header.count)):
-                timestamp = (
-                    header.max_timestamp if by_append else base_timestamp + span.timestamp_delta
-                )
-                if timestamp > highest:  # noqa: PLR1730 - once per record
-                    highest = timestamp
-                if span.offset_delta != index:
-                    self.consecutive = False
-                if self.compacted and span.key_length < 0:
-                    self._null_key(index)
-                elif check_range and timestamp != NO_TIMESTAMP:
-                    if not earliest <= timestamp <= latest:
-                        self._out_of_range(index, span.offset_delta, timestamp)
-                elif by_append:
-                    self._append_time(index, span, timestamp)
-        except InvalidRecordError:
-            return _BAD_RECORD
-        except CompressionError:
-            return _UNKNOWN
-        self.max_timestamp = highest
-        return self._refusal() if self.errors else None
-
-    def _null_key(self, index: int) -> None:
-        topic, partition = self.topic_partition
-        self.errors.append(
-            (
-                index,
-                "Compacted topic cannot accept message without key in topic partition "
-                f"{topic}-{partition}",
-            )
+    def fits(self, configs: TopicConfigs, now_ms: int) -> bool:
+        """Whether no record can be at fault; if one may be, each is judged by itself."""
+        if self.keyless and configs.compacted:
+            return False
+        if configs.log_append_time:
+            return not self.by_append
+        if self.by_append and self.latest == NO_TIMESTAMP:
+            return False
+        return (
+            self.latest - now_ms <= configs.message_timestamp_after_max_ms
+            and now_ms - self.earliest <= configs.message_timestamp_before_max_ms
         )
 
-    def _out_of_range(self, index: int, offset: int, timestamp: int) -> None:
-        self.bad_timestamps = True
-        self.errors.append(
-            (
-                index,
-                f"Timestamp {timestamp} of message with offset {offset} is out of range. The "
-                f"timestamp should be within [{self.earliest}, {self.latest}]",
-            )
-        )
 
-    def _append_time(self, index: int, span: RecordSpan, timestamp: int) -> None:
-        self.bad_timestamps = True
-        record = (
-            f"DefaultRecord(offset={span.offset_delta}, timestamp={timestamp}, "
-            f"key={max(span.key_length, 0)} bytes, value={max(span.value_length, 0)} bytes)"
-        )
-        self.errors.append(
-            (
-                index,
-                f"Invalid timestamp type in message {record}. Producer should not set timestamp "
-                "type to LogAppendTime.",
-            )
-        )
-
-    def _refusal(self) -> Refusal:
-        if self.bad_timestamps:
-            return Refusal(
-                int(ErrorCode.INVALID_TIMESTAMP),
-                "One or more records have been rejected due to invalid timestamp",
-                self.errors,
-            )
-        shown = ", ".join(
-            f"RecordError(batchIndex={index}, message='{message}')"
-            for index, message in self.errors[:RECORD_ERRORS_SHOWN]
-        )
-        return Refusal(
-            int(ErrorCode.INVALID_RECORD),
-            f"One or more records have been rejected due to {len(self.errors)} record errors in "
-            f"total, and only showing the first three errors at most: [{shown}]",
-            self.errors,
-        )
+def _walk(batch: memoryview, header: BatchHeader) -> _Seen:
+    """Look at every record once. Raises InvalidRecordError and CompressionError."""
+    latest = earliest = None
+    keyless = False
+    consecutive = True
+    for index, span in enumerate(scan_records(batch_payload(header, batch), header.count)):
+        delta = span.timestamp_delta
+        if latest is None or earliest is None:
+            latest = earliest = delta
+        elif delta > latest:
+            latest = delta
+        elif delta < earliest:
+            earliest = delta
+        if span.key_length < 0:
+            keyless = True
+        if span.offset_delta != index:
+            consecutive = False
+    if header.attributes & TIMESTAMP_TYPE_MASK:
+        return _Seen(header.max_timestamp, header.max_timestamp, keyless, consecutive, True)
+    base = header.base_timestamp
+    return _Seen(base + (earliest or 0), base + (latest or 0), keyless, consecutive, False)

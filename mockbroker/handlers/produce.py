@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+
 from mockbroker.core.partition import ACKS_ALL, AppendResult, Partition
 from mockbroker.handlers.base import CLOSE_CONNECTION, NO_RESPONSE, Outcome, Parked, api
 from mockbroker.handlers.leader_hints import LeaderHints
@@ -59,7 +61,7 @@ NO_COORDINATOR = (
 Reply = ProduceResponse | Parked[ProduceResponse] | Outcome
 
 
-class _Entry(NamedTuple):
+class _Entry(Struct, frozen=True, gc=False):
     """One partition of a request, its records opened. An `error` stands in for what is missing."""
 
     response: PartitionProduceResponse

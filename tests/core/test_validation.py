@@ -7,7 +7,8 @@ import random
 import pytest
 
 from mockbroker.core import validation
-from mockbroker.core.validation import Refusal, validate_batch
+from mockbroker.core.record_errors import Refusal
+from mockbroker.core.validation import validate_batch
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import (
     BatchHeader,
@@ -233,6 +234,12 @@ def test_an_append_time_bit_from_a_client_is_refused_where_the_broker_sets_it(va
     verdict = refused(batch, message_timestamp_type="LogAppendTime")
     assert verdict.error == ErrorCode.INVALID_TIMESTAMP
     assert [index for index, _ in verdict.record_errors] == [0, 1]
+
+
+@pytest.mark.parametrize("value", [b"small", LARGE])
+def test_an_append_time_bit_without_a_time_is_refused_everywhere(value):
+    batch = batch_of(value, timestamp_type=TimestampType.LOG_APPEND_TIME, append_time=-1)
+    assert error_of(batch) is ErrorCode.INVALID_TIMESTAMP
 
 
 CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4, "uncompressed": 0}
