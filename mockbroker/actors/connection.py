@@ -12,10 +12,12 @@ close the connection with one log line that names the peer, the API and the byte
 from __future__ import annotations
 
 import logging
+import struct
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+import outcome
 import trio
 
 from mockbroker.actors.stats import Stats
@@ -42,10 +44,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mockbroker")
 
-INBOX_BYTES = 64 * 1024
-# A client that never pauses must still let others run: yield after this many answers in a row.
+# What one read may bring of small frames. A larger frame is read into a buffer of its own size, so
+# this only costs memory: it is what an idle connection holds.
+INBOX_BYTES = 16 * 1024
+# A client that never pauses must still let others run: yield after this many answers without a
+# wait for the next request.
 ANSWERS_BETWEEN_YIELDS = 16
 API_VERSIONS = int(ApiKey.API_VERSIONS)
+
+_HEAD = struct.Struct(">ii").pack  # size and correlation id: response header v0
+_FLEXIBLE_HEAD = struct.Struct(">iix").pack  # and no tagged fields: v1
 
 # Called with (context, request, response or outcome, nanoseconds) after each answer, when tracing.
 Trace = Callable[[RequestContext, object, object, int], None]
@@ -155,6 +163,7 @@ class Connection:
             if self._start:
                 self._compact()
             received = await self._transport.receive_into(inbox[self._filled :])
+            self._answers = 0
             if received == 0:
                 if self._filled:
                     raise ProtocolError("stream ended inside a frame's size")
@@ -227,20 +236,77 @@ class Connection:
             log.exception("%s: handling %s failed", self._peer(), route.api.key.name)
             return False
         if type(response) is Parked:
-            response = response.response if response.done else await _wait_for(response)
+            if not response.done:
+                rest = await self._wait_and_answer(response, context, request, route, started_ns)
+                return await self._finish(rest)
+            response = response.response
+        return await self._finish(self._answer(context, request, response, route, started_ns))
+
+    def _answer(
+        self,
+        context: RequestContext,
+        request: object,
+        response: object,
+        route: _Route,
+        started_ns: int,
+    ) -> Sequence[Buffer] | None:
+        """Count, trace and send an answer; what the socket did not take, or None to close."""
+        header = context.header
         requests = self._stats.requests
         requests[header.api_key] = requests.get(header.api_key, 0) + 1
         if self._trace is not None:
             self._trace(context, request, response, perf_counter_ns() - started_ns)
         if response is NO_RESPONSE:
-            return True
+            return ()
         if response is CLOSE_CONNECTION:
-            return False
+            return None
         if type(response) is EncodedResponse:
             body = response.parts
         else:
             body = route.response.encode(response)
-        await self._answer(header.correlation_id, body, route.flexible_response_header)
+        return self._send(header.correlation_id, body, route.flexible_response_header)
+
+    async def _wait_and_answer(
+        self,
+        parked: Parked[Any],
+        context: RequestContext,
+        request: object,
+        route: _Route,
+        started_ns: int,
+    ) -> Sequence[Buffer] | None:
+        """Sleep until the reply is there and has been sent; returns what `_answer` does.
+
+        It is sent by whoever completes it, before this task runs again: a consumer that waits gets
+        its records while their Produce is still being handled, one turn of the event loop earlier.
+        What goes wrong then belongs to this connection, so it is raised here.
+        """
+        task = trio.lowlevel.current_task()
+
+        def answer() -> None:
+            parked.on_complete = None
+            trio.lowlevel.reschedule(
+                task,
+                outcome.capture(self._answer, context, request, parked.response, route, started_ns),
+            )
+
+        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+            parked.on_complete = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        parked.on_complete = answer
+        rest: Sequence[Buffer] | None = await trio.lowlevel.wait_task_rescheduled(abort)
+        return rest
+
+    async def _finish(self, rest: Sequence[Buffer] | None) -> bool:
+        """Send what an answer left over; False if the connection is to be closed instead."""
+        if rest is None:
+            return False
+        if rest:
+            await self._transport.send_rest(rest)
+        self._answers += 1
+        if self._answers >= ANSWERS_BETWEEN_YIELDS:
+            self._answers = 0
+            await trio.lowlevel.checkpoint()
         return True
 
     async def _serve_unsupported(self, header: RequestHeader) -> bool:
@@ -252,41 +318,15 @@ class Connection:
         body = response_codec(ApiKey.API_VERSIONS, 0).encode(
             unsupported_version_response(self._cluster)
         )
-        await self._answer(header.correlation_id, body, flexible=False)
-        return True
+        return await self._finish(self._send(header.correlation_id, body, flexible=False))
 
-    async def _answer(self, correlation_id: int, body: Sequence[Buffer], flexible: bool) -> None:
-        header_size = 5 if flexible else 4
-        size = header_size
+    def _send(
+        self, correlation_id: int, body: Sequence[Buffer], flexible: bool
+    ) -> Sequence[Buffer]:
+        """Put size and header before the body and send; returns what the socket did not take."""
+        size = 5 if flexible else 4
         for part in body:
             size += len(part)
-        head = size.to_bytes(4, "big") + (correlation_id & 0xFFFFFFFF).to_bytes(4, "big")
-        if flexible:
-            head += b"\0"
         self._stats.bytes_out += size + 4
-        if len(body) == 1 and size < INBOX_BYTES:
-            await self._transport.send((head + body[0],))
-        else:
-            await self._transport.send((head, *body))
-        self._answers += 1
-        if self._answers % ANSWERS_BETWEEN_YIELDS == 0:
-            await trio.lowlevel.checkpoint()
-
-
-async def _wait_for(parked: Parked[Any]) -> object:
-    """Sleep until the reply is there. One task waits for one reply, so no event object is
-    needed.
-    """
-    task = trio.lowlevel.current_task()
-
-    def wake() -> None:
-        parked.on_complete = None
-        trio.lowlevel.reschedule(task)
-
-    def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
-        parked.on_complete = None
-        return trio.lowlevel.Abort.SUCCEEDED
-
-    parked.on_complete = wake
-    await trio.lowlevel.wait_task_rescheduled(abort)
-    return parked.response
+        head = (_FLEXIBLE_HEAD if flexible else _HEAD)(size, correlation_id)
+        return self._transport.send((head, *body))

@@ -33,7 +33,15 @@ class Transport(Protocol):
         """
         ...
 
-    async def send(self, parts: Sequence[Buffer]) -> None:
+    def send(self, parts: Sequence[Buffer]) -> Sequence[Buffer]:
+        """Send what can be sent without waiting; returns the rest, empty as a rule.
+
+        The rest has to go to `send_rest` before anything else is sent. Raises OSError when the
+        connection broke.
+        """
+        ...
+
+    async def send_rest(self, parts: Sequence[Buffer]) -> None:
         """Send all bytes of all parts, in order. Raises OSError when the connection broke."""
         ...
 
@@ -63,36 +71,27 @@ class SocketTransport:
             except BlockingIOError:
                 await trio.lowlevel.wait_readable(sock)
 
-    async def send(self, parts: Sequence[Buffer]) -> None:
-        sock = self._socket
+    def send(self, parts: Sequence[Buffer]) -> Sequence[Buffer]:
         total = 0
         for part in parts:
             total += len(part)
-        if len(parts) == 1 or total <= JOIN_BYTES_MAX:
-            data = parts[0] if len(parts) == 1 else b"".join(parts)
-            try:
-                sent = sock.send(data)
-            except BlockingIOError:
-                sent = 0
-            if sent == total:
-                return
-            parts = (memoryview(data)[sent:],)
-        await self._send_gathered(list(parts))
+        try:
+            if total <= JOIN_BYTES_MAX:
+                sent = self._socket.send(b"".join(parts))
+            else:
+                sent = self._socket.sendmsg(parts[:IOV_MAX])
+        except BlockingIOError:
+            return parts
+        return () if sent == total else _after(parts, sent)
 
-    async def _send_gathered(self, parts: list[Buffer]) -> None:
-        sock = self._socket
-        first = 0
-        while first < len(parts):
+    async def send_rest(self, parts: Sequence[Buffer]) -> None:
+        while parts:
+            await trio.lowlevel.wait_writable(self._socket)
             try:
-                sent = sock.sendmsg(parts[first : first + IOV_MAX])
+                sent = self._socket.sendmsg(parts[:IOV_MAX])
             except BlockingIOError:
-                await trio.lowlevel.wait_writable(sock)
                 continue
-            while first < len(parts) and sent >= len(parts[first]):
-                sent -= len(parts[first])
-                first += 1
-            if sent:
-                parts[first] = memoryview(parts[first])[sent:]
+            parts = _after(parts, sent)
 
     def close(self, *, reset: bool = False) -> None:
         if self._closed:
@@ -102,3 +101,14 @@ class SocketTransport:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         trio.lowlevel.notify_closing(self._socket)
         self._socket.close()
+
+
+def _after(parts: Sequence[Buffer], sent: int) -> Sequence[Buffer]:
+    """What is left of the parts once their first `sent` bytes are gone."""
+    first = 0
+    while first < len(parts) and sent >= len(parts[first]):
+        sent -= len(parts[first])
+        first += 1
+    if sent == 0:
+        return parts[first:]
+    return (memoryview(parts[first])[sent:], *parts[first + 1 :])
