@@ -82,7 +82,7 @@ bench: $(STAMP) ## compare with real Kafka, kfake and librdkafka's mock on this 
 	$(BIN)/python -m bench $(ARGS)
 
 docs: $(STAMP) ## run the tests, write the checklist page with their results, build the HTML
-	-$(PYTEST) $(PARALLEL) --covers-report=build/covers.json
+	-$(PYTEST) $(PARALLEL) --covers-report=docs/_data/covers.json
 	$(BIN)/python docs/generate
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
