@@ -42,6 +42,7 @@ class Normaliser:
     def __init__(self, rules: list[Rule]) -> None:
         self._rules = rules
         self._aliases: defaultdict[str, dict[object, str]] = defaultdict(dict)
+        self._blind = False
 
     def exchange(self, exchange: Exchange) -> object:
         """The exchange as plain data."""
@@ -56,16 +57,23 @@ class Normaliser:
             case msgspec.Struct():
                 return self._struct(value, path)
             case list() | tuple():
-                items = [self._value(item, path) for item in value]
-                if self._rule(path, "sort"):
-                    items.sort(key=repr)
-                return items
+                if self._rule(path, "sort") and not self._blind:
+                    value = sorted(value, key=lambda item: self._without_aliases(item, path))
+                return [self._value(item, path) for item in value]
             case bytes() | bytearray() | memoryview():
                 if path.endswith((".records",)):
                     return _records(memoryview(value))
                 return bytes(value).hex()
             case _:
                 return value
+
+    def _without_aliases(self, item: object, path: str) -> str:
+        """What to sort by: aliases are given in order, so the order must not depend on them."""
+        self._blind = True
+        try:
+            return repr(self._value(item, path))
+        finally:
+            self._blind = False
 
     def _struct(self, value: msgspec.Struct, path: str) -> dict[str, object]:
         shown: dict[str, object] = {}
@@ -88,6 +96,8 @@ class Normaliser:
         """Absent and special values stay; a drawn one becomes `kind#n`."""
         if value in (None, "", -1, 0) or value == bytes(16):
             return value if not isinstance(value, bytes) else "zero"
+        if self._blind:
+            return kind
         names = self._aliases[kind]
         return names.setdefault(value, f"{kind}#{len(names) + 1}")
 
