@@ -57,10 +57,11 @@ CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 
 _INTEGER_BITS = {INT: 32, SHORT: 16, LONG: 64}
 # Patterns stay text until first used (re caches them): compiling costs start-up time.
-_INTEGER = r"[+-]?[0-9]+"
+_INTEGER = r"[+-]?\d+"  # java.lang.Long.parseLong takes the digits of every script
 # java.lang.Double.parseDouble, hexadecimal floats left out
 _DOUBLE = r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?"
-_COMMA = r"\s*,\s*"
+_COMMA = r"[ \t-\r]*,[ \t-\r]*"
+_JAVA_TRIMS = "".join(map(chr, range(0x21)))  # java.lang.String.trim
 
 
 class ConfigDef(NamedTuple):
@@ -93,7 +94,7 @@ class ConfigDef(NamedTuple):
 
 def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
     """Turn text into a value of `kind` (ConfigDef.parseType); ConfigError when it is none."""
-    trimmed = text.strip()
+    trimmed = text.strip(_JAVA_TRIMS)
     match kind:
         case ConfigType.BOOLEAN:
             lowered = trimmed.lower()
@@ -238,7 +239,7 @@ def GZIP_LEVEL(name: str, value: ConfigValue) -> str | None:  # noqa: N802
     return invalid(name, to_text(value), "Value must be between 1 and 9 or equal to -1")
 
 
-_REPLICA = r"[0-9]+:[0-9]+"
+_REPLICA = r"([0-9]+:[0-9]+)?"
 
 
 def THROTTLED_REPLICAS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
