@@ -293,7 +293,9 @@ def test_a_nullable_struct_in_a_tag_has_a_varint_for_its_presence() -> None:
     assert data.hex().endswith("01" + "00" + "07" + "01" + "00000009" + "01" + "00")
     assert codec.decode(data) == (value, len(data))
     null = bytes(data[:-8]) + b"\x01\x00"
-    assert codec.decode(null) == (ConsumerGroupMemberMetadataValue(), len(null))
+    value = ConsumerGroupMemberMetadataValue(classic_member_metadata=None)
+    assert codec.decode(null) == (value, len(null))
+    assert codec.encode(value) == [null]
 
 
 @pytest.mark.covers("S324")
