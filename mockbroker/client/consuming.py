@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from mockbroker.client.connection import Connection
-from mockbroker.client.errors import BrokerError, UnknownTopicError, check
-from mockbroker.client.router import Router
+from mockbroker.client.errors import BrokerError, ClientError, UnknownTopicError, check
+from mockbroker.client.router import BACKOFF_S, Router
 from mockbroker.client.visible import visible_records
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.fetch import (
@@ -224,6 +224,8 @@ class _Stream:
 
     def _ask(self) -> None:
         """Send a Fetch to every leader that has none under way."""
+        # A connection that broke while another was written to has been closed by the router.
+        self._pending = {c: p for c, p in self._pending.items() if c.fileno() >= 0}
         asked = {id(p) for positions in self._pending.values() for p in positions.values()}
         by_leader: dict[int, list[_Position]] = {}
         for position in self._unfinished():
@@ -256,10 +258,13 @@ class _Stream:
 
         try:
             return read()
-        except BrokerError as error:
-            if not error.retriable or error.code == ErrorCode.CORRUPT_MESSAGE:
+        except ClientError as error:
+            if not error.retriable or getattr(error, "code", 0) == ErrorCode.CORRUPT_MESSAGE:
                 raise
-            self._router.forget()
+            if not isinstance(error, BrokerError):
+                self._router.drop(connection)
+        self._router.forget()
+        time.sleep(BACKOFF_S)
         return []
 
     def close(self) -> None:

@@ -17,9 +17,9 @@ from mockbroker.client.connection import api_key_of, encode_request
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
-from mockbroker_protocol.messages.describe_quorum import DescribeQuorumRequest
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest
+from mockbroker_protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.client.scripted import Peer, free_port, scripted_peer
 
 # ApiVersions v3, correlation id 1, client id "c", software "x" version "1".
@@ -67,9 +67,9 @@ def test_without_a_version_the_newest_common_one_is_taken(mock_kafka: Cluster):
 def test_an_api_that_the_broker_does_not_offer_is_an_error(mock_kafka: Cluster):
     with (
         connect(mock_kafka.endpoint(1)) as connection,
-        pytest.raises(UnsupportedVersionError, match="does not offer DESCRIBE_QUORUM"),
+        pytest.raises(UnsupportedVersionError, match="does not offer SHARE_GROUP_HEARTBEAT"),
     ):
-        connection.send(DescribeQuorumRequest())
+        connection.send(ShareGroupHeartbeatRequest())
 
 
 def test_a_broker_that_refuses_our_api_versions_is_asked_in_its_own_version():

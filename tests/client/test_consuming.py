@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from mockbroker.client import (
@@ -106,3 +108,15 @@ def test_topics_and_partitions_that_do_not_exist_are_errors(client: Client):
         client.consume("nosuch")
     with pytest.raises(UnknownTopicError, match="t has no partition 3"):
         client.consume("t", partitions=[3])
+
+
+def test_following_survives_connections_that_break(client: Client, mock_kafka: Cluster):
+    fill(client, 1)
+    records = client.consume("t", follow=True, idle_timeout_s=10)
+    assert next(records).record.value == b"0"
+    for connection in client.router._connections.values():
+        connection._socket.shutdown(socket.SHUT_RDWR)
+    with Client(mock_kafka.bootstrap_servers) as other:
+        other.produce("t", [b"after"], partition=1)
+    assert next(records).record.value == b"after"
+    records.close()
