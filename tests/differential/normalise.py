@@ -68,7 +68,7 @@ class Normaliser:
                 return value
 
     def _without_aliases(self, item: object, path: str) -> str:
-        """What to sort by: aliases are given in order, so the order must not depend on them."""
+        """What to sort by: new aliases are given in this order, so it must not depend on them."""
         self._blind = True
         try:
             return repr(self._value(item, path))
@@ -96,9 +96,9 @@ class Normaliser:
         """Absent and special values stay; a drawn one becomes `kind#n`."""
         if value in (None, "", -1, 0) or value == bytes(16):
             return value if not isinstance(value, bytes) else "zero"
-        if self._blind:
-            return kind
         names = self._aliases[kind]
+        if self._blind:
+            return names.get(value, kind)
         return names.setdefault(value, f"{kind}#{len(names) + 1}")
 
     def _rule(self, path: str, action: str) -> Rule | None:
