@@ -82,7 +82,7 @@ def _respond(
     return FetchResponse(
         session_id=session_id,
         responses=topics,
-        node_endpoints=reader.hints.endpoints(NodeEndpoint),
+        node_endpoints=[] if reader.from_follower else reader.hints.endpoints(NodeEndpoint),
     )
 
 
@@ -92,6 +92,7 @@ class _PendingFetch:
     __slots__ = (
         "_context",
         "_ctx",
+        "_epochs",
         "_parked",
         "_reader",
         "_request",
@@ -112,12 +113,12 @@ class _PendingFetch:
         self._reader = reader
         self._parked: Parked[FetchResponse] = Parked()
         self._timer: Timer | None = None
-        # Each partition with the leader epoch under which the fetcher began to wait.
-        self._watched: dict[Partition, int] = {}
+        self._watched = reader.partitions()
+        # The leader epochs under which the fetcher began to wait.
+        self._epochs = {partition: partition.leader_epoch for partition in self._watched}
 
     def start(self) -> Parked[FetchResponse]:
-        for partition in self._reader.partitions():
-            self._watched[partition] = partition.leader_epoch
+        for partition in self._watched:
             partition.watch(self)
         self._timer = self._ctx.cluster.timers.call_at(
             self._ctx.now_ms + self._request.max_wait_ms, self._finish
@@ -127,8 +128,8 @@ class _PendingFetch:
     def partition_changed(self, partition: Partition) -> None:
         if (
             partition.deleted
-            or partition.leader_epoch != self._watched[partition]
-            or self._reader.has_enough(partition)
+            or partition.leader_epoch != self._epochs[partition]
+            or self._reader.has_enough(partition, self._watched)
         ):
             self._finish()
 

@@ -8,7 +8,6 @@ may exceed the limits, by one batch (KIP-74).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.core.fetch_session import FetchContext, FetchTarget
@@ -215,13 +214,14 @@ class FetchReader:
         if self._by_id and target.topic_id != partition.topic.topic_id:
             return _INCONSISTENT_TOPIC_ID
         epoch = target.request.current_leader_epoch
-        if epoch not in (NO_EPOCH, partition.leader_epoch):
+        # Any negative epoch counts as none here, while ListOffsets knows -1 alone.
+        if epoch >= 0 and epoch != partition.leader_epoch:
             return partition.check_leader_epoch(epoch)
         if not leads and self._only_leader:
             return _NOT_LEADER
         follower = self._replica_id
         if self.from_follower and (follower == node_id or follower not in partition.replicas):
-            return _NOT_LEADER if epoch == NO_EPOCH else _UNKNOWN_LEADER_EPOCH
+            return _NOT_LEADER if epoch < 0 else _UNKNOWN_LEADER_EPOCH
         return 0
 
     def _upper_offset(self, log_end: int, high_watermark: int, stable: int) -> int:
@@ -266,29 +266,26 @@ class FetchReader:
 
     # -- waiting -----------------------------------------------------------------------------------
 
-    def partitions(self) -> Iterator[Partition]:
-        """The partitions whose changes may end the wait."""
+    def partitions(self) -> dict[Partition, FetchTarget]:
+        """The partitions whose changes may end the wait, each with its target."""
+        found = {}
         for target in self._targets.values():
             partition = self._resolve(target)
             if not isinstance(partition, int):
-                yield partition
+                found[partition] = target
+        return found
 
-    def has_enough(self, changed: Partition) -> bool:
-        """Whether the wait is over now that `changed` has moved."""
-        available = 0
-        for target in self._targets.values():
-            partition = self._resolve(target)
-            if isinstance(partition, int):
-                continue
-            if self._bytes_min <= 1 and partition is not changed:
-                continue
-            readable = self._available(target.request, partition)
-            if readable < 0:
-                return True
-            available += readable
-            if available >= self._bytes_min:
-                return True
-        return False
+    def has_enough(self, changed: Partition, waiting: dict[Partition, FetchTarget]) -> bool:
+        """Whether the wait is over now that `changed`, one of those waited for, has moved."""
+        available = self._available(waiting[changed].request, changed)
+        if available < 0 or available >= self._bytes_min:
+            return True
+        if not available or self._bytes_min <= 1:
+            return False
+        for partition, target in waiting.items():
+            if partition is not changed:
+                available += max(self._available(target.request, partition), 0)
+        return available >= self._bytes_min
 
     def _available(self, request: FetchPartition, partition: Partition) -> int:
         """Readable bytes from the fetch offset on, within the target's limit; -1 if truncated."""

@@ -124,7 +124,9 @@ def test_leader_epochs_are_compared_before_leadership(version):
             hinted = error == ErrorCode.FENCED_LEADER_EPOCH and version >= 16
             assert data.current_leader.leader_id == (1 if hinted else -1)
             assert [e.node_id for e in response.node_endpoints] == ([1] if hinted else [])
-    assert error_of(node.fetched(("t", 0, 0), current_leader_epoch=4)) is ErrorCode.NONE
+    for epoch in (4, -1, -2):
+        data = node.fetched(("t", 0, 0), current_leader_epoch=epoch)
+        assert error_of(data) is ErrorCode.NONE
 
 
 @pytest.mark.covers("S159")
@@ -423,6 +425,13 @@ def test_a_replica_reads_to_the_log_end_and_a_stranger_is_refused():
     assert node.fetched(("t", 0, 0)).records == b""
     state = ReplicaState(2, -1)
     assert len(values_of(node.fetched(("t", 0, 0), version=15, replica_state=state))) == 2
+    for stranger in (9, 1):  # the leader does not fetch from itself
+        state = ReplicaState(stranger, -1)
+        response = done(node.fetch(("t", 0, 0), version=16, replica_state=state))
+        (data,) = response.responses[0].partitions
+        assert error_of(data) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert data.current_leader.leader_id == 1
+        assert response.node_endpoints == []  # replicas know where the brokers are
     stranger = node.fetched(("t", 0, 0), replica_id=9)
     assert error_of(stranger) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     stranger = node.fetched(("t", 0, 0), replica_id=9, current_leader_epoch=0)

@@ -172,6 +172,7 @@ def test_only_the_leader_answers_consumers():
 
 def test_leader_epochs_are_compared_first(node):
     assert error_of(ask(node, LATEST, epoch=1)) is ErrorCode.FENCED_LEADER_EPOCH
+    assert error_of(ask(node, LATEST, epoch=-2)) is ErrorCode.FENCED_LEADER_EPOCH
     assert error_of(ask(node, LATEST, epoch=3)) is ErrorCode.UNKNOWN_LEADER_EPOCH
     assert found(ask(node, LATEST, epoch=2)) == (4, -1, 2)
 
