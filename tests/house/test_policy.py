@@ -135,6 +135,27 @@ def test_suites_that_share_a_jvm_share_a_worker(project: pytest.Pytester):
     project.runpytest().assert_outcomes(passed=2)
 
 
+def test_suites_that_download_have_more_time(project: pytest.Pytester):
+    project.makepyfile(
+        test_it="""
+        import pytest
+
+        @pytest.mark.java
+        def test_a(request):
+            assert request.node.get_closest_marker("timeout").args == (1_000,)
+
+        @pytest.mark.java
+        @pytest.mark.timeout(5)
+        def test_b(request):
+            assert request.node.get_closest_marker("timeout").args == (5,)
+
+        def test_c(request):
+            assert request.node.get_closest_marker("timeout") is None
+        """
+    )
+    project.runpytest().assert_outcomes(passed=3)
+
+
 def test_covers_report_names_each_test_once_with_its_worst_outcome(project: pytest.Pytester):
     project.makepyfile(
         test_it="""

@@ -2,6 +2,7 @@
 
 - Suites that share something expensive run on one worker: Spark and the real broker have one group
   each, Java tests one for each module (their JVM is a module's fixture).
+- Suites that may have to download their tools' packages first have a longer timeout.
 - A tool that is not installed skips the tests that need it, and says so.
 - A skip has a reason. In CI only the tests listed in `tests/ci_skips.txt` may skip at all, so that
   a suite cannot disappear unnoticed.
@@ -27,6 +28,9 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "node": ("node", "npm"),
     "go": ("go",),
 }
+
+# The first run on a machine downloads jars, modules and packages before such a test can begin.
+DOWNLOAD_TIMEOUT_S = 1_000
 
 ONE_GROUP = ("real_kafka", "spark")
 GROUP_PER_MODULE = ("java",)
@@ -92,6 +96,9 @@ class Policy:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
+            downloads = any(item.get_closest_marker(marker) is not None for marker in TOOLS)
+            if downloads and item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(DOWNLOAD_TIMEOUT_S))
             if item.get_closest_marker("xdist_group") is not None:
                 continue
             for name in ONE_GROUP + GROUP_PER_MODULE:

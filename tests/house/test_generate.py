@@ -1,0 +1,106 @@
+"""The generators of the reference pages: that they are right, not only up to date."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from types import ModuleType
+
+import pytest
+
+from mockbroker.handlers import load_all
+from mockbroker.handlers.base import APIS
+from tests.house.lint import ROOT
+
+FOLDER = ROOT / "docs" / "generate"
+
+
+@pytest.fixture
+def generator(monkeypatch: pytest.MonkeyPatch):
+    """Load a module of `docs/generate`, which is a program and no package."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(
+            f"docs_generate_{name}", FOLDER / f"{name}.py"
+        )
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    yield load
+    sys.modules.pop("markdown", None)
+
+
+def test_rows_are_found_on_functions_classes_modules_and_parameters(generator):
+    module = ast.parse(
+        """
+pytestmark = [pytest.mark.java, pytest.mark.covers("S1")]
+
+@pytest.mark.covers("S2", "S3")
+def test_a(): ...
+
+class TestB:
+    @pytest.mark.parametrize("n", [pytest.param(1, marks=pytest.mark.covers("S5"))])
+    async def test_c(self, n): ...
+
+@pytest.mark.covers("S4")
+class TestD:
+    def test_e(self): ...
+
+def helper(): ...
+"""
+    )
+    found = dict(generator("checklist").marked(module, "t.py"))
+    assert found == {
+        "t.py::test_a": ["S1", "S2", "S3"],
+        "t.py::TestB::test_c": ["S1", "S5"],
+        "t.py::TestD::test_e": ["S1", "S4"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "word"),
+    [
+        ({"a": "passed", "b": "passed"}, "passed"),
+        ({"a": "passed", "b": "skipped"}, "skipped"),
+        ({"a": "passed"}, "not run"),
+        ({"a": "failed", "b": "passed"}, "failed"),
+    ],
+)
+def test_a_row_is_as_good_as_its_worst_test(generator, outcomes: dict[str, str], word: str):
+    assert generator("checklist").verdict(["a", "b"], outcomes) == word
+
+
+def test_a_row_without_a_test_claims_nothing(generator):
+    assert generator("checklist").verdict([], {}) == ""
+
+
+def test_each_handler_has_its_line_in_the_coverage_table(generator):
+    load_all()
+    page = generator("api_coverage").page()
+    served = page.partition("## Not served")[0]
+    for api in APIS.values():
+        versions = f"{api.min_version}-{api.max_version}".replace("0-0", "0")
+        assert f"| {int(api.key)} |" in served
+        assert f"| {versions} |" in served
+
+
+def test_an_api_that_is_not_served_needs_a_reason(generator, monkeypatch: pytest.MonkeyPatch):
+    coverage = generator("api_coverage")
+    monkeypatch.setattr(coverage, "notes", lambda: ({}, {}))
+    with pytest.raises(SystemExit, match="no reason why"):
+        coverage.page()
+
+
+def test_the_diagram_has_an_arrow_for_each_transition(generator):
+    states = generator("group_states")
+    edges = {(state, after) for state, row in states.TRANSITIONS.items() for after in row.values()}
+    assert states.picture().count("<line ") == len(edges)
+
+
+def test_a_bar_in_a_cell_does_not_break_its_table(generator):
+    assert generator("markdown").table(("a",), [("x|y",)]) == "| a |\n|---|\n| x\\|y |"
