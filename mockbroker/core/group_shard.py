@@ -306,7 +306,8 @@ class GroupShard:
     def append(self, records: Iterable[KeyValue], now_ms: int) -> tuple[ErrorCode, int]:
         """Write records as one batch; returns the error a client is to see, and the base offset."""
         batch = build_batch(
-            [Record(timestamp=now_ms, key=key, value=value) for key, value in records]
+            [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
+            base_sequence=0,  # as Kafka's coordinators have it, though without a producer id
         )
         if len(batch) > self.partition.topic.configs.max_message_bytes:
             return ErrorCode.UNKNOWN_SERVER_ERROR, -1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mockbroker.core.ids import ZERO_UUID
 from mockbroker.core.offsets import NO_TIMESTAMP, OffsetAndMetadata
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -27,6 +26,7 @@ NONE = ErrorCode.NONE
 class Line(NamedTuple):
     """One partition of the request whose topic and partition exist."""
 
+    entry: int  # the place of its topic in the request
     topic: str
     topic_id: bytes
     partition: OffsetCommitRequestPartition
@@ -37,15 +37,19 @@ def offset_commit(ctx: RequestContext, request: OffsetCommitRequest) -> OffsetCo
     """What does not exist is refused by itself; what is wrong with the group, everywhere."""
     answer = _Answer()
     lines: list[Line] = []
-    for topic in request.topics:
-        _sort_out(ctx, topic, lines, answer)
+    for entry, topic in enumerate(request.topics):
+        _sort_out(ctx, entry, topic, lines, answer)
     if lines:
         _commit(ctx, request, lines, answer)
     return answer.response
 
 
 def _sort_out(
-    ctx: RequestContext, topic: OffsetCommitRequestTopic, lines: list[Line], answer: _Answer
+    ctx: RequestContext,
+    entry: int,
+    topic: OffsetCommitRequestTopic,
+    lines: list[Line],
+    answer: _Answer,
 ) -> None:
     """Keep the partitions that exist, answer for the others."""
     cluster = ctx.cluster
@@ -59,11 +63,11 @@ def _sort_out(
     for partition in topic.partitions:
         index = partition.partition_index
         if found is not None and 0 <= index < count:
-            lines.append(Line(found.name, topic.topic_id, partition))
+            lines.append(Line(entry, found.name, found.topic_id, partition))
         else:
             error = missing if found is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             name = topic.name if found is None else found.name
-            answer.add(name, topic.topic_id, index, error)
+            answer.refuse(name, topic.topic_id, index, error)
 
 
 def _commit(
@@ -91,7 +95,7 @@ def _commit(
     metadata_max = ctx.broker.groups.offset_metadata_max
     commits: list[tuple[str, int, OffsetAndMetadata]] = []
     outcome: list[ErrorCode] = []
-    for topic, topic_id, partition in lines:
+    for _, topic, topic_id, partition in lines:
         metadata = partition.committed_metadata
         if metadata is not None and len(metadata) > metadata_max:
             outcome.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
@@ -101,8 +105,7 @@ def _commit(
         outcome.append(NONE)
     error = shard.commit(group_id, commits)
     for line, verdict in zip(lines, outcome, strict=True):
-        index = line.partition.partition_index
-        answer.add(line.topic, line.topic_id, index, verdict if error is NONE else error)
+        answer.add(line, verdict if error is NONE else error)
 
 
 def _value(
@@ -120,16 +123,38 @@ def _value(
 
 
 class _Answer:
-    """The response as it grows: a topic appears once, where it was first mentioned."""
+    """The response as it grows.
 
-    __slots__ = ("_topics", "response")
+    Topics are as the request has them. Only once a partition has been refused are entries of the same
+    topic taken together (OffsetCommitResponse.Builder.merge).
+    """
+
+    __slots__ = ("_merging", "_topics", "response")
 
     def __init__(self) -> None:
         self.response = OffsetCommitResponse()
-        self._topics: dict[str | bytes, OffsetCommitResponseTopic] = {}
+        self._topics: dict[str | bytes | int, OffsetCommitResponseTopic] = {}
+        self._merging = False
 
-    def add(self, name: str, topic_id: bytes, index: int, error: ErrorCode) -> None:
-        key = name if topic_id == ZERO_UUID else topic_id
+    def refuse(self, name: str, topic_id: bytes, index: int, error: ErrorCode) -> None:
+        """A partition that does not exist. All of these come before the first `add`."""
+        self._merging = True
+        self._put(_identity(name, topic_id), name, topic_id, index, error)
+
+    def add(self, line: Line, error: ErrorCode) -> None:
+        """The outcome of a partition that exists."""
+        _, name, topic_id, partition = line
+        key = _identity(name, topic_id) if self._merging else line.entry
+        self._put(key, name, topic_id, partition.partition_index, error)
+
+    def add_all(self, lines: list[Line], error: ErrorCode) -> None:
+        """The same outcome for all of them."""
+        for line in lines:
+            self.add(line, error)
+
+    def _put(
+        self, key: str | bytes | int, name: str, topic_id: bytes, index: int, error: ErrorCode
+    ) -> None:
         topic = self._topics.get(key)
         if topic is None:
             topic = self._topics[key] = OffsetCommitResponseTopic(name=name, topic_id=topic_id)
@@ -138,6 +163,7 @@ class _Answer:
             OffsetCommitResponsePartition(partition_index=index, error_code=error)
         )
 
-    def add_all(self, lines: list[Line], error: ErrorCode) -> None:
-        for line in lines:
-            self.add(line.topic, line.topic_id, line.partition.partition_index, error)
+
+def _identity(name: str, topic_id: bytes) -> str | bytes:
+    """What tells topics apart: the name, or the id of a topic that nobody knows by name."""
+    return name or topic_id

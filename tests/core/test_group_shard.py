@@ -6,6 +6,7 @@ import pytest
 
 from mockbroker.core.offsets import OffsetAndMetadata
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import BatchHeader
 from tests.support.group_node import (
     SESSION_MS,
     GroupNode,
@@ -31,6 +32,15 @@ def test_a_completed_round_is_one_record(node: GroupNode) -> None:
     assert len(node.log()) == 2
     node.ask(sync_request("g", member, 2, {member: b""}))
     assert len(node.log()) == 3
+
+
+def test_batches_look_like_those_of_a_real_coordinator(node: GroupNode) -> None:
+    """No producer id, yet a sequence of 0; neither compressed nor transactional."""
+    node.stable()
+    for stored in node.shard().partition.log.batches():
+        header = BatchHeader(bytes(stored))
+        assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, 0)
+        assert header.attributes == 0
 
 
 def test_records_carry_the_clusters_time(node: GroupNode) -> None:
