@@ -85,7 +85,11 @@ class Steps:
     # -- consumers ---------------------------------------------------------------------------------
 
     def consumer(self, group: str | None = None, **config: object) -> str:
-        defaults = {"auto_offset_reset": "earliest", "enable_auto_commit": "false"}
+        defaults: dict[str, object] = {
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": "false",
+            "heartbeat_interval_ms": 200,  # by which members hear of a rebalance
+        }
         return self._client("consumer", group, defaults | config)
 
     def __call__(self, op: str, client: str, /, **item: Any) -> Any:

@@ -176,7 +176,9 @@ final class AdminTopics {
 
     private static ObjectNode entry(ConfigEntry entry) {
         ObjectNode node = Json.object().put("value", entry.value())
-            .put("source", entry.source().name()).put("type", entry.type().name())
+            .put("source", entry.source().name())
+            // CreateTopics tells no types.
+            .put("type", entry.type() == null ? null : entry.type().name())
             .put("readOnly", entry.isReadOnly()).put("sensitive", entry.isSensitive());
         ArrayNode synonyms = node.putArray("synonyms");
         entry.synonyms().forEach(synonym -> synonyms.addArray()
