@@ -103,22 +103,19 @@ def _check_entity(entity: Entity) -> dict[str, int | None]:
     """The quotas that such an entity may have."""
     names = dict(entity)
     if not names:
-        raise _refuse("Invalid empty client quota entity")
+        raise _refuse("A quota needs an entity.")
     for entity_type, name in names.items():
         if entity_type not in (USER, CLIENT_ID, IP):
-            raise _refuse(f"Unhandled client quota entity type: {entity_type}")
+            raise _refuse(f"There are no quotas for {entity_type!r}.")
         if name == "":
-            raise _refuse(f"Empty {entity_type} not supported")
+            raise _refuse(f"The {entity_type} needs a name.")
     if IP not in names:
         return _CLIENT_KEYS
     if len(names) > 1:
-        raise _refuse(
-            "Invalid quota entity combination, IP entity should"
-            "not be combined with User or ClientId"
-        )
+        raise _refuse("An address is not combined with a user or a client id.")
     address = names[IP]
     if address is not None and not _is_address(address):
-        raise _refuse(f"{address} is not a valid IP or resolvable host.")
+        raise _refuse(f"{address!r} is not an address.")
     return _IP_KEYS
 
 
@@ -137,43 +134,38 @@ def _is_address(text: str) -> bool:
 
 def _check_value(keys: Mapping[str, int | None], key: str, value: float) -> None:
     if key not in keys:
-        raise _refuse(f"Invalid configuration key {key}")
+        raise _refuse(f"Such an entity has no quota {key!r}.")
     if value <= 0:
-        raise _refuse(f"Quota {key} must be greater than 0")
+        raise _refuse(f"{key} is not above 0.")
     largest = keys[key]
     if largest is None:
         return
     if value > largest:
-        kind = "an INT" if largest == _INT_MAX else "a LONG"
-        raise _refuse(f"Proposed value for {key} is too large for {kind}.")
+        raise _refuse(f"{key} is above {largest}.")
     if value % 1.0 > 1e-6:
-        raise _refuse(f"{key} cannot be a fractional value.")
+        raise _refuse(f"{key} is not a whole number.")
 
 
 def _check_filter(components: list[Component]) -> None:
     seen: set[str] = set()
     for entity_type, match, name in components:
         if not entity_type:
-            raise _refuse("Invalid empty entity type.")
+            raise _refuse("A component needs an entity type.")
         if entity_type in seen:
-            raise _refuse(f"Entity type {entity_type} cannot appear more than once in the filter.")
+            raise _refuse(f"The filter names {entity_type} twice.")
         if entity_type not in (USER, CLIENT_ID, IP):
-            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {entity_type}")
+            raise ApiError(
+                ErrorCode.UNSUPPORTED_VERSION, f"There are no quotas for {entity_type!r}."
+            )
         seen.add(entity_type)
         if match == Match.EXACT and name is None:
-            raise _refuse("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+            raise _refuse("An exact match needs a name.")
         if match in (Match.DEFAULT, Match.SPECIFIED) and name is not None:
-            raise _refuse(
-                f"Request specified MATCH_TYPE_{Match(match).name}, but also specified a match "
-                "string."
-            )
+            raise _refuse(f"A match of type {Match(match).name} takes no name.")
         if match not in Match._value2member_map_:
-            raise _refuse(f"Unknown match type {match}")
+            raise _refuse(f"There is no match type {match}.")
     if IP in seen and len(seen) > 1:
-        raise _refuse(
-            "Invalid entity filter component combination. IP filter component should not be used "
-            "with user or clientId filter component."
-        )
+        raise _refuse("An address is not combined with a user or a client id.")
 
 
 def _matches(component: Component, names: Mapping[str, str | None]) -> bool:

@@ -77,11 +77,11 @@ def check_changes(names: Iterable[str], null_names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+            raise ApiError(ErrorCode.INVALID_REQUEST, "A config stands twice.")
         seen.add(name)
     nulls = ", ".join(null_names)
     if nulls:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {nulls}")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"These configs need a value: {nulls}")
 
 
 def alter_incrementally(
@@ -106,7 +106,7 @@ def alter_incrementally(
         _broker_name(broker, name)
         for change in changes:
             if change.op not in Op._value2member_map_:
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.op}")
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"There is no operation {change.op}.")
     overrides = dict(_overrides(cluster, known, name))
     for change in changes:
         _apply(known, overrides, change)
@@ -133,13 +133,11 @@ def replace_overrides(
             check_min_isr_stays(cluster, before, overrides, node_id)
         case ResourceType.GROUP:
             if not name:
-                raise ApiError(
-                    ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."
-                )
+                raise ApiError(ErrorCode.INVALID_REQUEST, "A group needs a name.")
             check_group_configs(cluster, overrides)
         case _:
             if not name:
-                raise ApiError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
+                raise ApiError(ErrorCode.INVALID_REQUEST, "A subscription needs a name.")
             check_client_metrics_configs(overrides)
     if not validate_only:
         _store(cluster, kind, name, dict(overrides))
@@ -151,7 +149,7 @@ def _known_type(kind: int) -> ResourceType:
     except ValueError:
         known = ResourceType.BROKER_LOGGER
     if known is ResourceType.BROKER_LOGGER:  # only incremental changes reach loggers
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Resources of type {kind} cannot be altered so.")
     return known
 
 
@@ -160,11 +158,11 @@ def _broker_name(broker: Broker, name: str) -> int | None:
     if not name:
         return None
     if parse_node_id(name) is None:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a node id.")
     if parse_node_id(name) != broker.node_id:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {broker.node_id}, but received {name}",
+            f"This is broker {broker.node_id}, not {name}.",
         )
     return broker.node_id
 
@@ -177,13 +175,13 @@ def parse_node_id(name: str) -> int | None:
 
 def _check_topic(cluster: Cluster, name: str, overrides: Mapping[str, str]) -> None:
     if not name:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        raise ApiError(ErrorCode.INVALID_REQUEST, "A topic needs a name.")
     reason = why_invalid_name(name)
     if reason is not None:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
     check_topic_configs(cluster, overrides)
     if name not in cluster.topics:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
 
 
 def _overrides(cluster: Cluster, kind: ResourceType, name: str) -> Mapping[str, str]:
@@ -258,12 +256,10 @@ def _apply(kind: ResourceType, overrides: dict[str, str], change: Change) -> Non
 
 
 def _not_a_list(kind: ResourceType, name: str, op: Op, *, unknown: bool) -> ApiError:
-    if kind is not ResourceType.BROKER:
-        reason = f"Can't {op.name} to key {name} because its type is not LIST."
-    elif unknown:
-        reason = f"Unknown config name: {name}"
+    if unknown and kind is ResourceType.BROKER:
+        reason = f"There is no broker config {name!r}."
     else:
-        reason = f"Config value {op.name.lower()} is not allowed for config key: {name}"
+        reason = f"{op.name} needs a list, which {name} is not."
     return ApiError(ErrorCode.INVALID_CONFIG, reason)
 
 
@@ -271,11 +267,11 @@ def _alter_loggers(
     broker: Broker, name: str, changes: list[Change], *, validate_only: bool
 ) -> None:
     if parse_node_id(name) is None:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a node id.")
     if parse_node_id(name) != broker.node_id:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"Unexpected node id. Expected {broker.node_id}, but received {name}",
+            f"This is broker {broker.node_id}, not {name}.",
         )
     for change in changes:
         _check_logger(broker, change)
@@ -289,21 +285,18 @@ def _alter_loggers(
 def _check_logger(broker: Broker, change: Change) -> None:
     logger, op, level = change
     if op not in Op._value2member_map_:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operation type {op}")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"There is no operation {op}.")
     if op in (Op.APPEND, Op.SUBTRACT):
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"{Op(op).name} operation is not allowed for the BROKER_LOGGER resource",
+            f"{Op(op).name} does not apply to loggers.",
         )
     if logger not in broker.logger_levels:
-        raise ApiError(ErrorCode.INVALID_CONFIG, f"Logger {logger} does not exist!")
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"There is no logger {logger!r}.")
     if op == Op.DELETE and logger == "root":
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST, "Removing the log level of the root logger is not allowed"
-        )
+        raise ApiError(ErrorCode.INVALID_REQUEST, "The root logger keeps a level.")
     if op == Op.SET and level not in LOG_LEVELS:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            f"Cannot set the log level of {logger} to {level} as it is not a supported log level. "
-            f"Valid log levels are {', '.join(LOG_LEVELS)}",
+            f"{level!r} is not one of the levels {', '.join(LOG_LEVELS)}.",
         )

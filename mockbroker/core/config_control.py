@@ -39,12 +39,12 @@ def check_topic_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
     values: dict[str, ConfigValue] = {}
     for name in overrides:
         if name not in TOPIC_CONFIGS:
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"There is no topic config {name!r}.")
     for name, text in overrides.items():
         try:
             values[name] = TOPIC_CONFIGS[name].parse(text)
         except ConfigError as error:
-            raise ApiError(ErrorCode.INVALID_CONFIG, error.reason) from None
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
     if not values:
         return
     _check_compaction_lags(cluster, values)
@@ -53,8 +53,7 @@ def check_topic_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
     ):
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured "
-            "with remote log storage.",
+            "Topics cannot use tiered storage, because the brokers have it switched off.",
         )
 
 
@@ -67,8 +66,7 @@ def _check_compaction_lags(cluster: Cluster, values: Mapping[str, ConfigValue]) 
     if lags[0] > lags[1]:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            f"conflict topic config setting min.compaction.lag.ms ({lags[0]}) > "
-            f"max.compaction.lag.ms ({lags[1]})",
+            f"min.compaction.lag.ms ({lags[0]}) is above max.compaction.lag.ms ({lags[1]})",
         )
 
 
@@ -102,12 +100,12 @@ def check_group_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
     values: dict[str, ConfigValue] = {}
     for name in overrides:
         if name not in GROUP_CONFIGS:
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {name}")
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"There is no group config {name!r}.")
     for name, text in overrides.items():
         try:
             values[name] = GROUP_CONFIGS[name].parse(text)
         except ConfigError as error:
-            raise ApiError(ErrorCode.INVALID_CONFIG, error.reason) from None
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
     for name, value in values.items():
         if name in _GROUP_BOUNDS and isinstance(value, int):
             _check_bounds(cluster, name, value)
@@ -119,17 +117,15 @@ def check_group_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
                 for name in (session, heartbeat)
             )
             if isinstance(timeout, int) and isinstance(interval, int) and timeout <= interval:
-                raise ApiError(
-                    ErrorCode.INVALID_CONFIG, f"{session} must be greater than {heartbeat}"
-                )
+                raise ApiError(ErrorCode.INVALID_CONFIG, f"{session} is not above {heartbeat}")
 
 
 def _check_bounds(cluster: Cluster, name: str, value: int) -> None:
     low, high = _GROUP_BOUNDS[name]
     if low is not None and value < cluster.config_int(low):
-        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} must be greater than or equal to {low}")
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} is below {low}")
     if high is not None and value > cluster.config_int(high):
-        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} must be less than or equal to {high}")
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} is above {high}")
 
 
 # -- client metrics
@@ -151,17 +147,16 @@ def check_client_metrics_configs(overrides: Mapping[str, str]) -> None:
         definition = CLIENT_METRICS_CONFIGS.get(name)
         if definition is None:
             raise ApiError(
-                ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}"
+                ErrorCode.INVALID_REQUEST, f"There is no client metrics config {name!r}."
             )
         try:
             value = definition.parse(text)
         except ConfigError as error:
-            raise ApiError(ErrorCode.INVALID_CONFIG, error.reason) from None
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
         if isinstance(value, int) and not 100 <= value <= 3_600_000:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST,
-                f"Invalid value {value} for {name}, interval must be between 100 and 3600000 "
-                "(1 hour)",
+                f"{name} is {value}, which is not between 100 ms and an hour.",
             )
         if name == "match" and isinstance(value, tuple):
             for pattern in value:
@@ -177,7 +172,9 @@ def _check_client_pattern(pattern: str) -> None:
             pass
         else:
             return
-    raise ApiError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
+    raise ApiError(
+        ErrorCode.INVALID_CONFIG, f"{pattern!r} matches no client: selector=regex is expected."
+    )
 
 
 # -- brokers
@@ -221,17 +218,16 @@ def check_broker_configs(
     """
     known = {name: d for name in overrides if (d := BROKER_CONFIGS.get(name)) is not None}
     fixed = [name for name, d in known.items() if d.mode is UpdateMode.READ_ONLY]
-    _refuse_names(fixed, "Cannot update these configs dynamically")
+    _refuse_names(fixed, "These configs cannot change while a broker runs")
     _refuse_names(
         [name for name in known if name in _LISTENER_SECURITY],
-        "These security configs can be dynamically updated only per-listener using the listener "
-        "prefix",
+        "These configs change for one listener at a time, under its prefix",
     )
     for name, definition in known.items():
         try:
             value = definition.parse(overrides[name])
         except ConfigError as error:
-            raise ApiError(ErrorCode.INVALID_REQUEST, error.reason) from None
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from None
         if name in _THREAD_COUNTS and isinstance(value, int):
             _check_thread_count(cluster, name, value, node_id)
     if node_id is None:
@@ -242,13 +238,13 @@ def check_broker_configs(
                 if name.startswith(_LISTENER_PREFIX)
                 or (name in known and known[name].mode is UpdateMode.PER_BROKER)
             ],
-            "Cannot update these configs at default cluster level, broker id must be specified",
+            "These configs change for one broker at a time",
         )
 
 
 def _refuse_names(names: list[str], reason: str) -> None:
     if names:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"{reason}: [{', '.join(names)}]")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{reason}: {', '.join(names)}")
 
 
 def _check_thread_count(cluster: Cluster, name: str, value: int, node_id: int | None) -> None:
@@ -257,18 +253,11 @@ def _check_thread_count(cluster: Cluster, name: str, value: int, node_id: int | 
     assert isinstance(current, int)
     if node_id is None and name in cluster.configs.dynamic_broker.get(node, {}):
         return  # the broker's own value stays in force
-    if value > current * 2:
-        bound = f"not be greater than double the current value {current}"
-    elif value < current // 2:
-        bound = f"be at least half the current value {current}"
-    else:
-        return
-    raise ApiError(
-        ErrorCode.INVALID_REQUEST,
-        "Invalid value org.apache.kafka.common.config.ConfigException: Dynamic thread count update "
-        f"validation failed for {name}={value}, value should {bound} for configuration "
-        "Invalid dynamic configuration",
-    )
+    if value > current * 2 or value < current // 2:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"{name} may at most double or halve at once; {value} is too far from {current}.",
+        )
 
 
 def check_min_isr_stays(
@@ -283,10 +272,10 @@ def check_min_isr_stays(
     if node_id is not None and before.get(MIN_ISR) != after.get(MIN_ISR):
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled.",
+            f"{MIN_ISR} is the same on all brokers while there are eligible leader replicas.",
         )
     if node_id is None and MIN_ISR in before and MIN_ISR not in after:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled.",
+            f"{MIN_ISR} stays set while there are eligible leader replicas.",
         )

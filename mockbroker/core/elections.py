@@ -44,11 +44,11 @@ def change_leader(cluster: Cluster, partition: Partition, leader: int, isr: list
 
 def _find(cluster: Cluster, topic: str, index: int) -> Partition:
     if topic not in cluster.topics:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}")
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
     partition = cluster.partition(topic, index)
     if partition is None:
         raise ApiError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}"
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}."
         )
     return partition
 

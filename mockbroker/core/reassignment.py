@@ -37,13 +37,11 @@ def reassign(
 ) -> None:
     """Start to move a partition to `target`, or with None call the move off. Raises ApiError."""
     if topic not in cluster.topics:
-        raise ApiError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {topic}."
-        )
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
     partition = cluster.partition(topic, index)
     if partition is None:
         raise ApiError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {topic}:{index}."
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}."
         )
     if target is None:
         _call_off(cluster, partition)
@@ -53,7 +51,7 @@ def reassign(
     if not may_change_factor and len(target) != len(present):
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"The replication factor is changed from {len(present)} to {len(target)}",
+            f"{len(present)} replicas may not become {len(target)}.",
         )
     adding = [node_id for node_id in target if node_id not in present]
     removing = [node_id for node_id in present if node_id not in target]

@@ -31,20 +31,18 @@ class PartitionPlan(NamedTuple):
 def check_new_name(cluster: Cluster, name: str) -> None:
     """Raise ApiError when no topic may be created under `name`."""
     if name == CLUSTER_METADATA_TOPIC:
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
-        )
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is not for clients to create.")
     reason = why_invalid_name(name)
     if reason is not None:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
     if name in cluster.topics:
-        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        raise ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"There is a topic {name!r} already.")
     # Metric names replace dots by underscores, so two such topics would share them.
     existing = cluster.colliding_topic(name)
     if existing is not None:
         raise ApiError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"Topic '{name}' collides with existing topic: {existing}",
+            f"{name!r} and the topic {existing!r} would share their metrics.",
         )
 
 
@@ -61,45 +59,36 @@ def plan_topic(
     check_new_name(cluster, name)
     nulls = ",".join(key for key, value in configs.items() if value is None)
     if nulls:
-        raise ApiError(
-            ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {nulls}"
-        )
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"These configs need a value: {nulls}")
     check_topic_configs(cluster, {k: v for k, v in configs.items() if v is not None})
     if assignments:
         if replication_factor != -1:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST,
-                "A manual partition assignment was specified, but "
-                "replication factor was not set to -1.",
+                "With replicas assigned by hand the replication factor must be -1.",
             )
         if partitions != -1:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST,
-                "A manual partition assignment was specified, but numPartitions was not set to -1.",
+                "With replicas assigned by hand the number of partitions must be -1.",
             )
         pairs = assignments.items() if isinstance(assignments, Mapping) else assignments
         return _plan_manual(cluster, pairs)
     if replication_factor < -1 or replication_factor == 0:
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            "Replication factor must be larger than 0, or -1 to use the default value.",
+            "The replication factor is neither 1 or more nor -1.",
         )
     if partitions < -1 or partitions == 0:
         raise ApiError(
             ErrorCode.INVALID_PARTITIONS,
-            "Number of partitions was set to an invalid non-positive value.",
+            "The number of partitions is neither 1 or more nor -1.",
         )
     if partitions == -1:
         partitions = cluster.config_int("num.partitions")
     if replication_factor == -1:
         replication_factor = cluster.config_int("default.replication.factor")
-    try:
-        return _plan_placed(cluster, partitions, replication_factor)
-    except ApiError as error:
-        raise ApiError(
-            error.error,
-            f"Unable to replicate the partition {replication_factor} time(s): {error.message}",
-        ) from None
+    return _plan_placed(cluster, partitions, replication_factor)
 
 
 def plan_more_partitions(
@@ -108,12 +97,11 @@ def plan_more_partitions(
     """The partitions that bring `topic` to `count` of them. Raises ApiError."""
     present = len(topic.partitions)
     if count == present:
-        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"The topic has {present} partitions already.")
     if count < present:
         raise ApiError(
             ErrorCode.INVALID_PARTITIONS,
-            f"The topic {topic.name} currently has {present} partition(s); {count} would not be an "
-            "increase.",
+            f"The topic has {present} partitions, which cannot become {count}.",
         )
     additional = count - present
     replication_factor = len(topic.partitions[0].replicas)
@@ -122,8 +110,7 @@ def plan_more_partitions(
     if len(assignments) != additional:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Attempted to add {additional} additional partition(s), but only {len(assignments)} "
-            "assignment(s) were specified.",
+            f"{additional} partitions are to be added and {len(assignments)} assigned.",
         )
     plans = []
     for index, replicas in enumerate(assignments, start=present):
@@ -147,7 +134,7 @@ def _plan_manual(
         if index in plans:
             raise ApiError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"Found multiple manual partition assignments for partition {index}",
+                f"Partition {index} is assigned twice.",
             )
         check_replicas(cluster, replicas, replication_factor)
         replication_factor = len(replicas)
@@ -155,7 +142,7 @@ def _plan_manual(
     if sorted(plans) != list(range(len(plans))):
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "partitions should be a consecutive 0-based integer sequence",
+            "The assigned partitions are not numbered from 0 without a gap.",
         )
     return [plans[index] for index in range(len(plans))]
 
@@ -165,8 +152,7 @@ def _manual_plan(cluster: Cluster, index: int, replicas: Sequence[int]) -> Parti
     if not isr:
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            "All brokers specified in the manual partition assignment for "
-            f"partition {index} are fenced or in controlled shutdown.",
+            f"None of the brokers assigned to partition {index} is alive.",
         )
     return PartitionPlan(list(replicas), isr)
 
@@ -175,27 +161,21 @@ def check_replicas(
     cluster: Cluster, replicas: Sequence[int], replication_factor: int | None
 ) -> None:
     """Raise ApiError INVALID_REPLICA_ASSIGNMENT when `replicas` is no sound list of brokers."""
-    refuse = "The manual partition assignment includes"
+    invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
     if not replicas:
-        raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"{refuse} an empty replica list.")
+        raise ApiError(invalid, "A partition needs one replica or more.")
     previous = None
     for node_id in sorted(replicas):
         if node_id not in cluster.brokers:
-            raise ApiError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"{refuse} broker {node_id}, but no such broker is registered.",
-            )
+            raise ApiError(invalid, f"There is no broker {node_id}.")
         if node_id == previous:
-            raise ApiError(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"{refuse} the broker {node_id} more than once.",
-            )
+            raise ApiError(invalid, f"Broker {node_id} stands twice among the replicas.")
         previous = node_id
     if replication_factor is not None and len(replicas) != replication_factor:
         raise ApiError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{refuse} a partition with {len(replicas)} replica(s), but this is not consistent "
-            f"with previous partitions, which have {replication_factor} replica(s).",
+            invalid,
+            f"A partition of {len(replicas)} replicas would stand beside others of "
+            f"{replication_factor}.",
         )
 
 

@@ -23,21 +23,15 @@ _LEGAL_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01
 
 
 def why_invalid_name(name: str) -> str | None:
-    """Why `name` cannot be a topic's name, in Kafka's words (Topic.validate), or None."""
+    """Why `name` cannot be a topic's name (Topic.validate), or None when it can."""
     if not name:
-        return "Topic name is invalid: the empty string is not allowed"
+        return "A topic needs a name."
     if name in (".", ".."):
-        return f"Topic name is invalid: '{name}' is not allowed"
+        return f"No topic can be called {name!r}."
     if len(name) > TOPIC_NAME_CHARS_MAX:
-        return (
-            f"Topic name is invalid: the length of '{name}' is longer than the max allowed "
-            f"length {TOPIC_NAME_CHARS_MAX}"
-        )
+        return f"A topic's name has at most {TOPIC_NAME_CHARS_MAX} characters, not {len(name)}."
     if not _LEGAL_CHARS.issuperset(name):
-        return (
-            f"Topic name is invalid: '{name}' contains one or more characters other than "
-            "ASCII alphanumerics, '.', '_' and '-'"
-        )
+        return f"{name!r} has other characters than ASCII letters, digits, '.', '_' and '-'."
     return None
 
 

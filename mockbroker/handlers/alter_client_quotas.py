@@ -30,10 +30,8 @@ def alter_client_quotas(
         try:
             values = _values(entry.ops)
             if entity in results or values is None:
-                shown = ", ".join(f"{entity_type}={name}" for entity_type, name in entity)
                 raise ApiError(
-                    ErrorCode.INVALID_REQUEST,
-                    f"Ignoring duplicate entity ClientQuotaEntity(entries={{{shown}}})",
+                    ErrorCode.INVALID_REQUEST, "The entity, or one of its quotas, stands twice."
                 )
             ctx.cluster.quotas.alter(entity, values, validate_only=request.validate_only)
         except ApiError as error:

@@ -39,7 +39,7 @@ def _alter(
     configs = resource.configs
     try:
         if count > 1:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            raise ApiError(ErrorCode.INVALID_REQUEST, "The resource stands twice in the request.")
         check_changes(
             (config.name for config in configs), (c.name for c in configs if c.value is None)
         )

@@ -34,7 +34,7 @@ def alter_user_scram_credentials(
             if altered.count((name, mechanism)) > 1:
                 raise ApiError(
                     ErrorCode.DUPLICATE_RESOURCE,
-                    "A user credential cannot be altered twice in the same request",
+                    "The credential stands twice in the request.",
                 )
             _check(name, mechanism, iterations, credentials.get(name, {}))
         except ApiError as error:
@@ -49,19 +49,23 @@ def alter_user_scram_credentials(
 
 def _check(name: str, mechanism: int, iterations: int | None, present: dict[int, int]) -> None:
     if not name:
-        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "A user needs a name.")
     if mechanism not in (SCRAM_SHA_256, SCRAM_SHA_512):
-        raise ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
+        raise ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "There is no such SCRAM mechanism.")
     if iterations is None:
         if mechanism not in present:
             raise ApiError(
                 ErrorCode.RESOURCE_NOT_FOUND,
-                "Attempt to delete a user credential that does not exist",
+                "The user has no such credential.",
             )
     elif iterations < ITERATIONS_MIN:
-        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+        raise ApiError(
+            ErrorCode.UNACCEPTABLE_CREDENTIAL, f"It takes {ITERATIONS_MIN} iterations or more."
+        )
     elif iterations > ITERATIONS_MAX:
-        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+        raise ApiError(
+            ErrorCode.UNACCEPTABLE_CREDENTIAL, f"It takes {ITERATIONS_MAX} iterations or fewer."
+        )
 
 
 def _apply(

@@ -16,7 +16,7 @@ def create_acls(ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsRe
     """Refuse each creation."""
     return CreateAclsResponse(
         results=[
-            AclCreationResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+            AclCreationResult(ErrorCode.SECURITY_DISABLED, "The brokers have no authorizer.")
             for _ in request.creations
         ]
     )

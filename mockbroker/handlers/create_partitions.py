@@ -23,7 +23,7 @@ def create_partitions(
     """Add partitions to each topic or say why not."""
     names = [topic.name for topic in request.topics]
     results = [
-        _result(name, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
+        _result(name, ApiError(ErrorCode.INVALID_REQUEST, "The topic stands twice in the request."))
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]

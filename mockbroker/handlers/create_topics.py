@@ -36,7 +36,7 @@ def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTo
     else:
         results = [_create(cluster, topic, validate_only=request.validate_only) for topic in wanted]
     results += [
-        _result(name, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
+        _result(name, ApiError(ErrorCode.INVALID_REQUEST, "The topic stands twice in the request."))
         for name in dict.fromkeys(names)
         if name in duplicates
     ]
@@ -57,11 +57,11 @@ def _refuse_whole(
     partitions = sum(count for count in counts if count > 0)
     if partitions > RECORDS_MAX:
         return ApiError(
-            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+            ErrorCode.POLICY_VIOLATION, f"A request creates at most {RECORDS_MAX} partitions."
         )
     if topics and partitions + sum(1 + len(topic.configs) for topic in topics) > RECORDS_MAX:
         return ApiError(
-            ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+            ErrorCode.POLICY_VIOLATION, f"The changes take more than {RECORDS_MAX} records."
         )
     return None
 

@@ -16,7 +16,7 @@ def delete_acls(ctx: RequestContext, request: DeleteAclsRequest) -> DeleteAclsRe
     """Refuse each filter."""
     return DeleteAclsResponse(
         filter_results=[
-            DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
+            DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, "The brokers have no authorizer.")
             for _ in request.filters
         ]
     )

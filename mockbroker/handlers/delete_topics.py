@@ -24,7 +24,7 @@ def delete_topics(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTo
     if not cluster.config("delete.topic.enable"):
         older = ctx.api_version < 3
         error = ErrorCode.INVALID_REQUEST if older else ErrorCode.TOPIC_DELETION_DISABLED
-        message = "Topic deletion is disabled." if older else error.sentence
+        message = "The brokers delete no topics." if older else error.sentence
         return DeleteTopicsResponse(responses=[_result(t, error, message) for t in wanted])
     if request.timeout_ms <= 0:  # past its deadline before the controller comes to it
         error = ErrorCode.REQUEST_TIMED_OUT
@@ -45,15 +45,19 @@ def _refused(wanted: list[DeleteTopicState]) -> Iterator[DeletableTopicResult]:
     invalid = ErrorCode.INVALID_REQUEST
     for topic in wanted:
         if topic.name is None and topic.topic_id == ZERO_UUID:
-            yield _result(topic, invalid, "Neither topic name nor id were specified.")
+            yield _result(topic, invalid, "A topic needs a name or an id.")
         elif topic.name is not None and topic.topic_id != ZERO_UUID:
-            yield _result(topic, invalid, "You may not specify both topic name and topic id.")
+            yield _result(topic, invalid, "A topic has both a name and an id here.")
     for name in dict.fromkeys(topic.name for topic in _by_name(wanted)):
         if sum(topic.name == name for topic in _by_name(wanted)) > 1:
-            yield _result(DeleteTopicState(name=name), invalid, "Duplicate topic name.")
+            yield _result(
+                DeleteTopicState(name=name), invalid, "The name stands twice in the request."
+            )
     for topic_id in dict.fromkeys(topic.topic_id for topic in _by_id(wanted)):
         if sum(topic.topic_id == topic_id for topic in _by_id(wanted)) > 1:
-            yield _result(DeleteTopicState(topic_id=topic_id), invalid, "Duplicate topic id.")
+            yield _result(
+                DeleteTopicState(topic_id=topic_id), invalid, "The id stands twice in the request."
+            )
 
 
 def _by_name(wanted: list[DeleteTopicState]) -> list[DeleteTopicState]:
@@ -90,7 +94,7 @@ def _delete(cluster: Cluster, wanted: list[DeleteTopicState]) -> Iterator[Deleta
             yield _result(
                 DeleteTopicState(name=name, topic_id=topic.topic_id),
                 ErrorCode.INVALID_REQUEST,
-                "The provided topic name maps to an ID that was already supplied.",
+                "The topic stands in the request by its id as well.",
             )
         else:
             doomed[name] = topic.topic_id

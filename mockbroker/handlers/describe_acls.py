@@ -12,5 +12,5 @@ def describe_acls(ctx: RequestContext, request: DescribeAclsRequest) -> Describe
     """Refuse: without an authorizer there are no ACLs to describe."""
     return DescribeAclsResponse(
         error_code=ErrorCode.SECURITY_DISABLED,
-        error_message="No Authorizer is configured on the broker",
+        error_message="The brokers have no authorizer.",
     )

@@ -23,14 +23,13 @@ def describe_cluster(
     cluster, wanted = ctx.cluster, request.endpoint_type
     if wanted not in (BROKERS, CONTROLLERS):
         return _refuse(
-            ctx, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {wanted}"
+            ctx, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"There are no endpoints of type {wanted}."
         )
     if wanted == CONTROLLERS:
         return _refuse(
             ctx,
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of "
-            "type CONTROLLER",
+            "This is a broker, not a controller.",
         )
     brokers = [
         DescribeClusterBroker(

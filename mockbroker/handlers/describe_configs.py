@@ -88,17 +88,17 @@ def _entries(ctx: RequestContext, kind: ResourceType, name: str) -> Iterable[Con
         case ResourceType.BROKER:
             if not name:
                 return default_broker_entries(cluster)
-            _check_node_id(node_id, name, f"{node_id} or empty string,")
+            _check_node_id(node_id, name)
             return broker_entries(cluster, node_id)
         case ResourceType.BROKER_LOGGER:
-            _check_not_empty(name, "Broker id must not be empty")
-            _check_node_id(node_id, name, str(node_id))
+            _check_not_empty(name, "Loggers belong to a broker, which needs a name.")
+            _check_node_id(node_id, name)
             return logger_entries(cluster, node_id)
         case ResourceType.GROUP:
-            _check_not_empty(name, "Group name must not be empty")
+            _check_not_empty(name, "A group needs a name.")
             return group_entries(cluster, name, node_id)
         case ResourceType.CLIENT_METRICS:
-            _check_not_empty(name, "Client metrics subscription name must not be empty")
+            _check_not_empty(name, "A subscription needs a name.")
             return client_metrics_entries(cluster, name)
 
 
@@ -107,17 +107,15 @@ def _check_not_empty(name: str, message: str) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
-def _check_node_id(node_id: int, name: str, expected: str) -> None:
+def _check_node_id(node_id: int, name: str) -> None:
     """A broker knows only its own configs."""
     named = parse_node_id(name)
     if named is None:
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
-        )
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a node id.")
     if named != node_id:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {expected} but received {name}",
+            f"This is broker {node_id}, which knows its own configs only.",
         )
 
 

@@ -33,14 +33,13 @@ def _result(
         return DescribeUserScramCredentialsResult(
             name,
             ErrorCode.DUPLICATE_RESOURCE,
-            "Cannot describe SCRAM credentials for the same user twice in a single request: "
-            f"{name}",
+            f"The user {name!r} stands twice in the request.",
         )
     if mechanisms is None:
         return DescribeUserScramCredentialsResult(
             name,
             ErrorCode.RESOURCE_NOT_FOUND,
-            f"Attempt to describe a user credential that does not exist: {name}",
+            f"The user {name!r} has no credentials.",
         )
     return DescribeUserScramCredentialsResult(
         name,

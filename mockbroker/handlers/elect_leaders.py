@@ -50,7 +50,7 @@ def elect_leaders(ctx: RequestContext, request: ElectLeadersRequest) -> ElectLea
 
 
 def _refuse(election_type: int, wanted: list[tuple[str, list[int]]]) -> ElectLeadersResponse:
-    error, message = ErrorCode.INVALID_REQUEST, f"Unknown election type {election_type}"
+    error, message = ErrorCode.INVALID_REQUEST, f"There is no election of type {election_type}."
     return ElectLeadersResponse(
         error_code=error,
         replica_election_results=[

@@ -40,7 +40,7 @@ def _alter(
     )
     try:
         if count > 1:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            raise ApiError(ErrorCode.INVALID_REQUEST, "The resource stands twice in the request.")
         alter_incrementally(
             ctx.cluster,
             ctx.broker,

@@ -18,5 +18,5 @@ def sasl_authenticate(
     """Answer ILLEGAL_SASL_STATE, as a PLAINTEXT listener does."""
     return SaslAuthenticateResponse(
         error_code=ErrorCode.ILLEGAL_SASL_STATE,
-        error_message="SaslAuthenticate request received after successful authentication",
+        error_message="There is nothing to authenticate on this listener.",
     )

@@ -29,8 +29,7 @@ def update_features(ctx: RequestContext, request: UpdateFeaturesRequest) -> Upda
     except ApiError as error:
         return UpdateFeaturesResponse(
             error_code=error.error,
-            error_message="The update failed for all features since the following feature had an "
-            f"error: {error.message}",
+            error_message=f"No feature was changed: {error.message}",
         )
     if updates and not request.validate_only:
         _apply(cluster, {update.feature: update.max_version_level for update in updates})
@@ -49,44 +48,26 @@ def _check(cluster: Cluster, update: FeatureUpdateKey) -> None:
     highest = 0 if supported is None else served_level(cluster, name, supported.max_level)
     present = cluster.features.level(name)
     if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        raise _invalid(update, "The controller does not support the given upgrade type.")
+        raise _invalid(update, f"There is no upgrade type {update.upgrade_type}.")
     if supported is None or highest == 0:
-        node = cluster.controller_id
-        raise _invalid(update, f"Local controller {node} does not support this feature.")
+        raise _invalid(update, "The cluster does not have this feature.")
     if level < 0:
-        raise _invalid(update, "A feature version cannot be less than 0.")
+        raise _invalid(update, "Levels begin at 0.")
     if not supported.min_level <= level <= highest:
-        raise _invalid(
-            update,
-            f"Local controller {cluster.controller_id} only supports versions "
-            f"{supported.min_level}-{highest}",
-        )
+        raise _invalid(update, f"Its levels are {supported.min_level} to {highest}.")
     if level >= present:
         return
     if update.upgrade_type == UPGRADE:
-        raise _invalid(
-            update,
-            "Can't downgrade the version of this feature without setting the upgrade type to "
-            "either safe or unsafe downgrade.",
-        )
+        raise _invalid(update, "Only a downgrade, safe or unsafe, lowers a level.")
     if name == METADATA_VERSION:
-        unsafe = update.upgrade_type == UNSAFE_DOWNGRADE
-        reason = (
-            "Unsafe metadata downgrade is not supported in this version."
-            if unsafe
-            else "Refusing to perform the requested downgrade because it might delete metadata "
-            "information."
-        )
-        raise ApiError(
-            ErrorCode.INVALID_UPDATE_VERSION,
-            f"Unsupported {name} downgrade from {present} to {level}. {reason}",
-        )
+        # Kafka would have to drop metadata that the lower level cannot express.
+        raise _invalid(update, f"It cannot go down from {present}.")
 
 
 def _invalid(update: FeatureUpdateKey, reason: str) -> ApiError:
     return ApiError(
         ErrorCode.INVALID_UPDATE_VERSION,
-        f"Invalid update version {update.max_version_level} for feature {update.feature}. {reason}",
+        f"{update.feature} cannot be at level {update.max_version_level}. {reason}",
     )
 
 

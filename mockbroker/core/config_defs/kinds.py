@@ -1,8 +1,7 @@
-"""What a config definition is: a name, a type, a default, and the values it accepts (Kafka's
-ConfigDef).
+"""What a config definition is: a name, a type, a default, and the values it accepts.
 
-Values travel as text. `ConfigDef.parse` gives the typed value and raises ConfigError in the cases,
-and with the words, in which Kafka's ConfigDef does.
+Values travel as text. `ConfigDef.parse` gives the typed value and raises ConfigError in the cases
+in which Kafka's ConfigDef and its validators refuse one.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 from mockbroker.core.errors import ConfigError
 
 ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...] | None
-# Gets the typed value, gives the reason why it is refused, or None.
-Validator: TypeAlias = Callable[[str, ConfigValue], str | None]
+# Gets the typed value, gives what a value must be instead when it is refused, or None.
+Validator: TypeAlias = Callable[[ConfigValue], str | None]
 
 
 class ConfigType(IntEnum):
@@ -82,9 +81,9 @@ class ConfigDef(NamedTuple):
         """The typed value of `text`, validated; ConfigError names the key and the reason."""
         value = None if text is None else parse_as(self.name, self.type, text)
         if self.validator is not None:
-            reason = self.validator(self.name, value)
-            if reason is not None:
-                raise ConfigError(self.name, reason)
+            wanted = self.validator(value)
+            if wanted is not None:
+                raise ConfigError(self.name, f"{text!r} is not {wanted}")
         return value
 
     def default_value(self) -> ConfigValue:
@@ -99,9 +98,7 @@ def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
         case ConfigType.BOOLEAN:
             lowered = trimmed.lower()
             if lowered not in ("true", "false"):
-                raise ConfigError(
-                    name, invalid(name, text, "Expected value to be either true or false")
-                )
+                raise ConfigError(name, f"{text!r} is neither true nor false")
             return lowered == "true"
         case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
             if re.fullmatch(_INTEGER, trimmed) and len(trimmed) < 64:
@@ -116,7 +113,7 @@ def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
             return tuple(re.split(_COMMA, trimmed)) if trimmed else ()
         case _:
             return trimmed
-    raise ConfigError(name, invalid(name, text, f"Not a number of type {kind.name}"))
+    raise ConfigError(name, f"{text!r} is not a number of type {kind.name}")
 
 
 def to_text(value: ConfigValue) -> str | None:
@@ -149,32 +146,22 @@ def _java_double(value: float) -> str:
     return f"{sign}{shortest[0]}.{shortest[1:] or '0'}E{int(exponent)}"
 
 
-def invalid(name: str, value: object, reason: str) -> str:
-    """The words of Kafka's ConfigException."""
-    return f"Invalid value {value} for configuration {name}: {reason}"
-
-
 def at_least(low: float) -> Validator:
     """Numbers from `low` up."""
 
-    def check(name: str, value: ConfigValue) -> str | None:
-        if value is None:
-            return invalid(name, "null", "Value must be non-null")
-        if isinstance(value, int | float) and value < low:
-            return invalid(name, to_text(value), f"Value must be at least {low}")
-        return None
+    def check(value: ConfigValue) -> str | None:
+        fits = isinstance(value, int | float) and not value < low  # NaN passes, as in Java
+        return None if fits else f"{low} or more"
 
     return check
 
 
 def between(low: float, high: float) -> Validator:
     """Numbers from `low` to `high`, both included."""
-    from_low = at_least(low)
 
-    def check(name: str, value: ConfigValue) -> str | None:
-        if isinstance(value, int | float) and value > high:
-            return invalid(name, to_text(value), f"Value must be no more than {high}")
-        return from_low(name, value)
+    def check(value: ConfigValue) -> str | None:
+        fits = isinstance(value, int | float) and not value < low and not value > high
+        return None if fits else f"between {low} and {high}"
 
     return check
 
@@ -182,11 +169,8 @@ def between(low: float, high: float) -> Validator:
 def one_of(*names: str) -> Validator:
     """One of the given words."""
 
-    def check(name: str, value: ConfigValue) -> str | None:
-        if value in names:
-            return None
-        shown = "null" if value is None else value
-        return invalid(name, shown, f"String must be one of: {', '.join(names)}")
+    def check(value: ConfigValue) -> str | None:
+        return None if value in names else f"one of {', '.join(names)}"
 
     return check
 
@@ -194,89 +178,73 @@ def one_of(*names: str) -> Validator:
 def one_of_ignoring_case(*names: str) -> Validator:
     """One of the given upper-case words, in any case."""
 
-    def check(name: str, value: ConfigValue) -> str | None:
-        if isinstance(value, str) and value.upper() in names:
-            return None
-        reason = f"String must be one of (case insensitive): {', '.join(names)}"
-        return invalid(name, "null" if value is None else value, reason)
+    def check(value: ConfigValue) -> str | None:
+        fits = isinstance(value, str) and value.upper() in names
+        return None if fits else f"one of {', '.join(names)}"
 
     return check
 
 
 def list_of(*names: str, empty: bool = True) -> Validator:
-    """A list without duplicates or empty items, of the given words if any; null passes on no word
-    list.
+    """A list without duplicates or empty items, of the given words if there are any.
+
+    Null passes unless there are words.
     """
 
-    def check(name: str, value: ConfigValue) -> str | None:
+    def check(value: ConfigValue) -> str | None:
         if value is None:
-            return f"Configuration '{name}' values must not be null." if names else None
+            return "a list" if names else None
         assert isinstance(value, tuple)
         if not value and not empty:
-            wanted = f"[{', '.join(names)}]" if names else "any non-empty value"
-            return f"Configuration '{name}' must not be empty. Valid values include: {wanted}"
+            return "a list of one item or more"
         if len(set(value)) != len(value):
-            return f"Configuration '{name}' values must not be duplicated."
-        for item in value:
-            if not item:
-                return f"Configuration '{name}' values must not be empty."
-            if names and item not in names:
-                return invalid(name, item, f"String must be one of: {', '.join(names)}")
+            return "a list without duplicates"
+        if not all(value):
+            return "a list without empty items"
+        if names and not set(value) <= set(names):
+            return f"a list of {', '.join(names)}"
         return None
 
     return check
 
 
-def NON_EMPTY(name: str, value: ConfigValue) -> str | None:  # noqa: N802 - reads as a table cell
+def NON_EMPTY(value: ConfigValue) -> str | None:  # noqa: N802 - reads as a table cell
     """A string of at least one character, or null."""
-    return invalid(name, "", "String must be non-empty") if value == "" else None
+    return "a non-empty string" if value == "" else None
 
 
-def GZIP_LEVEL(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+def GZIP_LEVEL(value: ConfigValue) -> str | None:  # noqa: N802
     """1 to 9, or -1 for the codec's own default."""
-    if isinstance(value, int) and (value == -1 or 1 <= value <= 9):
-        return None
-    return invalid(name, to_text(value), "Value must be between 1 and 9 or equal to -1")
+    fits = isinstance(value, int) and (value == -1 or 1 <= value <= 9)
+    return None if fits else "between 1 and 9, or -1"
 
 
 _REPLICA = r"([0-9]+:[0-9]+)?"
 
 
-def THROTTLED_REPLICAS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+def THROTTLED_REPLICAS(value: ConfigValue) -> str | None:  # noqa: N802
     """`*`, or partition:broker pairs (ThrottledReplicaListValidator)."""
     assert isinstance(value, tuple)
-    if value == ("*",) or all(re.fullmatch(_REPLICA, item) for item in value):
-        return None
-    form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
-    reason = f"{name} must be the literal '*' or a list of replicas in the following format: {form}"
-    return invalid(name, f"[{', '.join(value)}]", reason)
+    fits = value == ("*",) or all(re.fullmatch(_REPLICA, item) for item in value)
+    return None if fits else "* or a list of partition:broker pairs"
 
 
 _HOST_PORT = r"\[?[0-9a-zA-Z\-._%:]+\]?:[0-9]+"
 _VOTER = r"[0-9]+@[0-9a-zA-Z\-._%:\[\]]+:[0-9]+"
 
 
-def HOST_PORTS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+def HOST_PORTS(value: ConfigValue) -> str | None:  # noqa: N802
     """A list of host:port."""
     assert isinstance(value, tuple)
-    for item in value:
-        if not re.fullmatch(_HOST_PORT, item):
-            return (
-                f"Failed to parse host name from {item} for the configuration {name}. "
-                'Each entry should be in the form "{host}:{port}"'
-            )
-    return None
+    fits = all(re.fullmatch(_HOST_PORT, item) for item in value)
+    return None if fits else "a list of host:port"
 
 
-def QUORUM_VOTERS(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+def QUORUM_VOTERS(value: ConfigValue) -> str | None:  # noqa: N802
     """A list of id@host:port."""
     assert isinstance(value, tuple)
-    if all(re.fullmatch(_VOTER, item) for item in value):
-        return None
-    return (
-        f"Invalid configuration value for {name}. "
-        "Each entry should be in the form `{id}@{host}:{port}`."
-    )
+    fits = all(re.fullmatch(_VOTER, item) for item in value)
+    return None if fits else "a list of id@host:port"
 
 
 _DURATION = (
@@ -285,14 +253,9 @@ _DURATION = (
 )
 
 
-def SHARE_OFFSET_RESET(name: str, value: ConfigValue) -> str | None:  # noqa: N802
+def SHARE_OFFSET_RESET(value: ConfigValue) -> str | None:  # noqa: N802
     """`earliest`, `latest` or an ISO-8601 duration back from now (KIP-932)."""
-    if value in ("earliest", "latest") or (
+    fits = value in ("earliest", "latest") or (
         isinstance(value, str) and re.fullmatch(_DURATION, value)
-    ):
-        return None
-    reason = (
-        f"Invalid value `{value}` for configuration {name}. The value must be either 'earliest', "
-        "'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
     )
-    return invalid(name, value, reason)
+    return None if fits else "earliest, latest or by_duration:PnDTnHnMnS"
