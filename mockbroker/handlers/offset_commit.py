@@ -125,8 +125,8 @@ def _value(
 class _Answer:
     """The response as it grows.
 
-    Topics are as the request has them. Only once a partition has been refused are entries of the same
-    topic taken together (OffsetCommitResponse.Builder.merge).
+    Topics are as the request has them. Only once a partition has been refused are entries of the
+    same topic taken together (OffsetCommitResponse.Builder.merge).
     """
 
     __slots__ = ("_merging", "_topics", "response")
