@@ -50,6 +50,7 @@ PYTHON_TYPES: dict[Scalar, str] = {
 
 DOCS_COLUMNS = ("field", "type", "versions", "nullable", "tag", "default")
 
+LINE_CHARS_MAX = 100
 TYPE_NAMES = ("ZERO_UUID", "Records", "UnknownTags")
 
 MESSAGES_DOCSTRING = '''"""Typed, version-free structs: what handlers and clients see of a message.
@@ -93,7 +94,7 @@ def _docstring(name: str, module: ModuleType) -> str:
 
 
 def _imports(body: str) -> str:
-    msgspec = "Struct, field" if "field(default_factory=" in body else "Struct"
+    msgspec = "Struct, field" if "default_factory=" in body else "Struct"
     names = [name for name in TYPE_NAMES if re.search(rf"\b{name}\b", body)]
     lines = ["from __future__ import annotations", "", f"from msgspec import {msgspec}"]
     if names:
@@ -105,15 +106,23 @@ def _render_class(shape: Shape, message: Message, names: dict[int, str], *, froz
     # Messages are trees, so the collector need not look at them: gc=False halves their cost.
     options = "gc=False, frozen=True" if frozen else "gc=False"
     lines = [f"class {names[id(shape)]}(Struct, {options}):"]
-    lines += [
-        f"    {field.name}: {_annotation(field, names)} = {_default(field, names)}"
-        for field in shape.fields
-    ]
+    for field in shape.fields:
+        lines += _render_field(field, names)
     if message.flexible != NEVER:
         lines.append("    unknown_tags: UnknownTags = None")
     if len(lines) == 1:
         lines.append("    pass")
     return "\n".join(lines) + "\n"
+
+
+def _render_field(field: Field, names: dict[int, str]) -> list[str]:
+    """The field's lines, broken where the formatter would break them."""
+    default = _default(field, names)
+    line = f"    {field.name}: {_annotation(field, names)} = {default}"
+    if len(line) <= LINE_CHARS_MAX or not default.endswith(")"):
+        return [line]
+    call, _, argument = default.removesuffix(")").partition("(")
+    return [line.removesuffix(default) + f"{call}(", f"        {argument}", "    )"]
 
 
 def _annotation(field: Field, names: dict[int, str]) -> str:

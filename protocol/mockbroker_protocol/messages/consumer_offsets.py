@@ -123,7 +123,9 @@ class ConsumerGroupMemberMetadataValue(Struct, gc=False):
     subscribed_topic_regex: str | None = ""
     rebalance_timeout_ms: int = -1
     server_assignor: str | None = ""
-    classic_member_metadata: ClassicMemberMetadata | None = field(default_factory=ClassicMemberMetadata)
+    classic_member_metadata: ClassicMemberMetadata | None = field(
+        default_factory=ClassicMemberMetadata
+    )
     unknown_tags: UnknownTags = None
 
 
