@@ -186,6 +186,7 @@ class FetchReader:
             return self._error(target, partition, _OFFSET_OUT_OF_RANGE), 0
         stable = min(partition.last_stable_offset, high_watermark)
         upper = self._upper_offset(log.end_offset, high_watermark, stable)
+        records: list[memoryview] = []
         size = 0
         if offset < upper:
             bytes_max = min(bytes_max, request.partition_max_bytes)
@@ -200,7 +201,7 @@ class FetchReader:
                 stable,
                 log.start_offset,
                 aborted_transactions=_aborted(log, offset, size) if self._read_committed else None,
-                records=records if size else b"",
+                records=records or b"",
             ),
             size,
         )

@@ -9,6 +9,7 @@ refuses that partition.
 from __future__ import annotations
 
 import struct
+from typing import cast
 
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import HEADER_SIZE, BatchHeader, CompressionType
@@ -53,15 +54,16 @@ def open_records(records: Records, api_version: int) -> Opened:
     """
     if records is None:
         return None, None, _NONE
-    assert isinstance(records, memoryview)
-    size = len(records)
+    # A decoded records field is a view of the frame; the cast is for the type checkers.
+    view = cast("memoryview", records)
+    size = len(view)
     if size >= HEADER_SIZE:
-        header = BatchHeader(records)
+        header = BatchHeader(view)
         if header.magic == MAGIC_MAX and header.length + LOG_OVERHEAD == size:
             if api_version < ZSTD_SINCE and header.attributes & CODEC_MASK == _ZSTD:
-                return header, records, _UNSUPPORTED_COMPRESSION
-            return header, records, _NONE
-    return _open_odd(records, api_version)
+                return header, view, _UNSUPPORTED_COMPRESSION
+            return header, view, _NONE
+    return _open_odd(view, api_version)
 
 
 def _open_odd(records: memoryview, api_version: int) -> Opened:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from mockbroker.core.partition import Replica
@@ -12,6 +14,7 @@ from mockbroker.handlers.base import Parked
 from mockbroker.handlers.fetch import fetch
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchResponse, ForgottenTopic, ReplicaState
+from mockbroker_protocol.records import update_crc
 from tests.support.requests import Node, batch_of, done, fetch_request, values_of
 
 SIZE = len(batch_of(b"0"))
@@ -53,6 +56,18 @@ def test_batches_come_as_they_were_sent_from_the_one_that_holds_the_offset(node)
     assert values_of(data) == [b"a", b"b", b"c"]
     assert b"".join(data.records)[16:] == batch_of(b"a", b"b", b"c")[16:]
     assert (data.high_watermark, data.last_stable_offset, data.log_start_offset) == (3, 3, 0)
+
+
+@pytest.mark.covers("S120", "S157")
+def test_nobody_looks_into_the_records_of_a_large_batch(node):
+    """What stands there is no records at all: it goes in and comes out if nobody parses it."""
+    batch = batch_of(b"x" * 50_000)
+    batch[61:] = random.Random(5).randbytes(len(batch) - 61)
+    update_crc(batch)
+    assert node.produced(bytearray(batch)).error_code == ErrorCode.NONE
+    (piece,) = node.fetched(("t", 0, 0)).records
+    assert bytes(piece)[16:] == batch[16:]
+    assert node.produced(bytearray(batch), topic="t", partition=1, acks=1).base_offset == 0
 
 
 def test_at_the_end_of_the_log_there_is_nothing_and_that_is_no_error(node):
