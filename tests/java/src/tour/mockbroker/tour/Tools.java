@@ -13,16 +13,15 @@ import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** Kafka's command-line classes, run in this JVM: their exit becomes an exception. */
 final class Tools {
     private static final class Exited extends RuntimeException {
         private static final long serialVersionUID = 1L;
-        private final int status;
 
-        Exited(int status) {
+        Exited() {
             super(null, null, false, false);
-            this.status = status;
         }
     }
 
@@ -42,8 +41,11 @@ final class Tools {
         InputStream oldIn = System.in;
         PrintStream oldOut = System.out;
         PrintStream oldErr = System.err;
-        Exit.Procedure exit = (status, message) -> {
-            throw new Exited(status);
+        // The first exit counts: some tools catch whatever is thrown and exit again, with 1.
+        AtomicReference<Integer> status = new AtomicReference<>();
+        Exit.Procedure exit = (code, message) -> {
+            status.compareAndSet(null, code);
+            throw new Exited();
         };
         Exit.setExitProcedure(exit);
         Exit.setHaltProcedure(exit);
@@ -51,9 +53,9 @@ final class Tools {
             item.path("stdin").asText("").getBytes(StandardCharsets.UTF_8)));
         System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
         System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
-        int status = 0;
         try {
-            status = call(tool, args);
+            call(tool, args);
+            status.compareAndSet(null, 0);
         } finally {
             System.setIn(oldIn);
             System.setOut(oldOut);
@@ -61,18 +63,17 @@ final class Tools {
             Exit.resetExitProcedure();
             Exit.resetHaltProcedure();
         }
-        return Json.object().put("exit", status).put("out", out.toString(StandardCharsets.UTF_8))
+        return Json.object().put("exit", status.get()).put("out", out.toString(StandardCharsets.UTF_8))
             .put("err", err.toString(StandardCharsets.UTF_8));
     }
 
-    private static int call(Class<?> tool, String[] args) throws Exception {
+    private static void call(Class<?> tool, String[] args) throws Exception {
         try {
             tool.getMethod("main", String[].class).invoke(null, (Object) args);
-            return 0;
         } catch (InvocationTargetException e) {
             for (Throwable cause = e.getCause(); cause != null; cause = cause.getCause()) {
-                if (cause instanceof Exited exited) {
-                    return exited.status;
+                if (cause instanceof Exited) {
+                    return;
                 }
             }
             throw e;
