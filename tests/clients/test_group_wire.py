@@ -34,7 +34,7 @@ OFFSETS = "__consumer_offsets"
 
 
 async def group_log(world: World, group: str) -> list[Record]:
-    """The records of a group's partition of `__consumer_offsets`, fetched like those of any topic."""
+    """The records of a group's partition of `__consumer_offsets`, fetched like any others."""
     node = await world.coordinator(group)
     index = world.server.cluster.find_coordinator_partition(group)
     wanted = FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 20)
@@ -332,7 +332,7 @@ async def test_followers_wait_for_the_assignment_of_the_leader(world: World) -> 
 @pytest.mark.covers("S206", "S232")
 @scenario()
 async def test_what_members_agree_on_is_none_of_the_brokers_business(world: World) -> None:
-    """Unknown protocol names and metadata pass through; a group without common ground is refused."""
+    """Unknown names and metadata pass through; who shares nothing with the others is refused."""
     offers: list[dict[str, Any]] = [
         {"protocols": {"mine": b"\x00\xff", "sessioned": b"A"}, "protocol_type": "connect"},
         {"protocols": {"sessioned": b"B", "mine": b"\x01"}, "protocol_type": "connect"},
@@ -379,7 +379,7 @@ async def test_new_metadata_of_a_follower_reaches_the_leader(world: World) -> No
 @pytest.mark.covers("S207", "S210")
 @scenario()
 async def test_heartbeats_keep_a_member_and_silence_loses_it(world: World) -> None:
-    """Three session timeouts with nothing but heartbeats; one without them, and the group is Empty."""
+    """Three session timeouts of heartbeats and nothing else; one without, and it is gone."""
     (member,) = await world.stable("g")
     for _ in range(30):
         await world.advance(SESSION_MS // 10)
@@ -614,7 +614,7 @@ def test_a_partition_belongs_to_one_member_at_a_time(seed: int) -> None:
 @pytest.mark.covers("S220")
 @scenario()
 async def test_a_cooperative_handover_is_two_generations(world: World) -> None:
-    """First the third member gets nothing, then what the others have given up; nobody else stops."""
+    """First the third member gets nothing, then what the others have given up."""
     offer = {"protocols": {"cooperative-sticky": b"owned"}}
     members = await world.stable("g", 2, **offer)
     for member in members:

@@ -281,7 +281,8 @@ def scenario(**options: Any) -> Callable[[Callable[[World], Awaitable[None]]], C
 
     def decorate(play: Callable[[World], Awaitable[None]]) -> Callable[[], None]:
         async def main(clock: trio.testing.MockClock) -> None:
-            config = server_config(**({"brokers": 1, "topics": {"t": 3}} | options))
+            chosen: dict[str, Any] = {"brokers": 1, "topics": {"t": 3}} | options
+            config = server_config(**chosen)
             async with open_cluster(config) as server:
                 world = World(server, clock)
                 world.control = await world.link()
