@@ -24,8 +24,10 @@ from mockbroker.client.connection import decode_response, encode_request
 from mockbroker_fixtures.cluster import open_cluster, server_config
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
+from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.list_groups import ListGroupsRequest
+from mockbroker_protocol.records import Record, read_records
 from tests.support.group_node import (
     api_of,
     commit_request,
@@ -38,6 +40,7 @@ from tests.support.group_node import (
 
 NEWEST = {ApiKey.OFFSET_COMMIT: 9, ApiKey.OFFSET_FETCH: 9, ApiKey.FETCH: 12}
 LISTENER = "PLAINTEXT"
+OFFSETS = "__consumer_offsets"
 
 
 class Link:
@@ -271,6 +274,18 @@ class World:
             until_ms = end_ms if due_ms is None else min(max(due_ms, self.now_ms + 1), end_ms)
             self.clock.jump((until_ms - self.now_ms) / 1000 + 2e-5)
             await trio.testing.wait_all_tasks_blocked()
+
+
+async def group_log(world: World, group: str) -> list[Record]:
+    """The records of a group's partition of `__consumer_offsets`, fetched like any others."""
+    node = await world.coordinator(group)
+    index = world.server.cluster.find_coordinator_partition(group)
+    wanted = FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 20)
+    link = await world.link(node)
+    request = FetchRequest(max_wait_ms=0, topics=[FetchTopic(OFFSETS, partitions=[wanted])])
+    (answer,) = (await link.send(request)).responses[0].partitions
+    assert answer.error_code == 0
+    return list(read_records(answer.records))
 
 
 def scenario(**options: Any) -> Callable[[Callable[[World], Awaitable[None]]], Callable[[], None]]:
