@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,9 +54,24 @@ class Steps:
             "replicas": replicas,
             "configs": _dotted(configs),
         }
-        (created,) = self.admin("createTopics", topics=[spec]).values()
-        assert "error" not in created, created
+        self.create(spec)
         return name
+
+    def create(self, *specs: Json) -> dict[str, Json]:
+        """Create topics and wait until the brokers know them."""
+        created: dict[str, Json] = self.admin("createTopics", topics=specs)
+        assert not [each for each in created.values() if "error" in each], created
+        self.until(lambda: not [each for each in self.described(*created) if "error" in each])
+        return created
+
+    def described(self, *topics: str) -> list[Json]:
+        return list(self.admin("describeTopics", topics=topics).values())
+
+    def until(self, check: Callable[[], bool]) -> None:
+        """Ask until it holds: in a real cluster, what a controller did takes time to spread."""
+        deadline = time.monotonic() + 10
+        while not check():
+            assert time.monotonic() < deadline, "it never came to hold"
 
     # -- producers ---------------------------------------------------------------------------------
 

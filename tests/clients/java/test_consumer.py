@@ -179,7 +179,8 @@ def test_a_topic_deleted_and_made_anew_is_read_on(java: Steps) -> None:
     java("assign", consumer, partitions=[f"{topic}-0"])
     assert values(java.poll(consumer, 3)) == ["0", "1", "2"]
     assert java.admin("deleteTopics", topics=[topic]) == {topic: None}
-    java.admin("createTopics", topics=[{"name": topic, "partitions": 1, "replicas": 1}])
+    java.until(lambda: topic not in java.admin("listTopics"))
+    java.create({"name": topic, "partitions": 1, "replicas": 1})
     java.fill(topic, ["anew"])
     # The position is reset, or cut to the new log's end where a leader epoch is looked up first.
     read = values(java.poll(consumer, 1, timeout_ms=1000))
@@ -195,9 +196,8 @@ def test_a_consumer_of_an_unknown_topic_creates_it_only_where_allowed(java: Step
     consumer = java.consumer(java.unique("group"), allow_auto_create_topics="true")
     java("subscribe", consumer, topics=[allowed])
     java.poll(consumer, 1, timeout_ms=500)
-    topics = java.admin("listTopics")
-    assert allowed in topics
-    assert forbidden not in topics
+    java.until(lambda: allowed in java.admin("listTopics"))
+    assert forbidden not in java.admin("listTopics")
 
 
 @pytest.mark.covers("S142")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.clients.java.steps import Steps
@@ -91,13 +93,11 @@ def test_members_without_a_common_assignor_do_not_mix(java: Steps) -> None:
 def test_a_pattern_subscribes_to_topics_made_later_too(java: Steps) -> None:
     stem = java.unique("pattern")
     spec = {"partitions": 1, "replicas": 1}
-    java.admin("createTopics", topics=[{"name": f"{stem}-a", **spec}])
+    java.create({"name": f"{stem}-a", **spec})
     consumer = java.consumer(java.unique("group"), metadata_max_age_ms=300)
     java("subscribe", consumer, pattern=f"{stem}-[ab]")
     java.settle(consumer, partitions=1)
-    java.admin(
-        "createTopics", topics=[{"name": f"{stem}-b", **spec}, {"name": f"{stem}-c", **spec}]
-    )
+    java.create({"name": f"{stem}-b", **spec}, {"name": f"{stem}-c", **spec})
     assert java.settle(consumer, partitions=2)[consumer] == [f"{stem}-a-0", f"{stem}-b-0"]
 
 
@@ -298,17 +298,23 @@ def test_offsets_of_a_live_group_are_protected(java: Steps) -> None:
     assert deleted[f"{other}-0"] is None
 
 
-@pytest.mark.covers("S210")
-def test_a_silent_member_is_removed_after_its_session(java: Steps) -> None:
+def test_a_member_that_stops_polling_leaves_the_group(java: Steps) -> None:
     topic = java.topic(partitions=2)
     group = java.unique("group")
-    config = {
-        "session_timeout_ms": 6000,
-        "heartbeat_interval_ms": 500,
-        "max_poll_interval_ms": 6000,
-    }
-    silent = member(java, group, [topic], **config)
-    awake = member(java, group, [topic], **config)
-    java.settle(silent, awake, partitions=2)
-    # A member that no longer polls stops its heartbeats itself after max.poll.interval.ms.
+    idle = member(java, group, [topic], max_poll_interval_ms=1000)
+    awake = member(java, group, [topic])
+    java.settle(idle, awake, partitions=2)
     assert len(java.settle(awake, partitions=2)[awake]) == 2
+
+
+@pytest.mark.covers("S210")
+def test_a_static_member_that_stays_away_is_removed_after_its_session(java: Steps) -> None:
+    topic = java.topic(partitions=2)
+    group = java.unique("group")
+    away = member(java, group, [topic], group_instance_id="away", session_timeout_ms=6000)
+    here = member(java, group, [topic])
+    java.settle(away, here, partitions=2)
+    begun = time.monotonic()
+    java.close(away)  # a static member says no goodbye
+    assert len(java.settle(here, partitions=2)[here]) == 2
+    assert 5 < time.monotonic() - begun < 15

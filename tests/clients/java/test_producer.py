@@ -174,7 +174,7 @@ def test_producing_to_an_unknown_topic_creates_it(java: Steps) -> None:
     topic = java.unique("auto")
     (sent,) = java.send(java.producer(), {"value": "v"}, topic=topic)
     assert sent["offset"] == 0
-    (described,) = java.admin("describeTopics", topics=[topic]).values()
+    (described,) = java.described(topic)
     assert len(described["partitions"]) == 1
 
 

@@ -30,19 +30,19 @@ def test_topic_command_creates_lists_describes_alters_and_deletes(java: Steps) -
 
     name = java.unique("tool")
     topics("--create", "--topic", name, "--partitions", "2", "--config", "retention.ms=60000")
-    assert name in topics("--list").splitlines()
+    java.until(lambda: name in topics("--list").splitlines())
     described = topics("--describe", "--topic", name)
     assert f"Topic: {name}\t" in described
     assert "PartitionCount: 2\tReplicationFactor: 1\t" in described
     assert "retention.ms=60000" in described
     assert len(re.findall(r"Partition: \d+\tLeader: \d+\tReplicas: \d+\tIsr: \d+", described)) == 2
     topics("--alter", "--topic", name, "--partitions", "3")
-    assert "PartitionCount: 3" in topics("--describe", "--topic", name)
+    java.until(lambda: "PartitionCount: 3" in topics("--describe", "--topic", name))
     refused = topics("--create", "--topic", name, exit_code=1)
     assert name in refused
     assert "already" in refused
     topics("--delete", "--topic", name)
-    assert name not in topics("--list").splitlines()
+    java.until(lambda: name not in topics("--list").splitlines())
     assert "does not exist" in topics("--describe", "--topic", name, exit_code=1)
     assert topics("--describe", "--under-replicated-partitions") == ""
 
@@ -77,7 +77,8 @@ def test_console_consumer_reads_the_offsets_topic(java: Steps) -> None:
         *("--topic", "__consumer_offsets", "--from-beginning", "--timeout-ms", "3000"),
         *("--formatter", f"{TOOLS}.consumer.OffsetsMessageFormatter"),
     )
-    records = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
+    # The formatter ends no line.
+    records = json.loads("[" + printed.strip().replace("}{", "},{") + "]")
     (ours,) = [each for each in records if each["key"]["data"]["group"] == group]
     assert ours["key"]["data"] == {"group": group, "topic": topic, "partition": 0}
     assert (ours["key"]["type"], ours["value"]["version"]) == (1, 4)
@@ -143,11 +144,10 @@ def test_config_command_alters_and_describes_topics_and_brokers(java: Steps) -> 
 
     entity = ("--entity-type", "topics", "--entity-name", topic)
     configs(*entity, "--alter", "--add-config", "retention.ms=777,cleanup.policy=[compact,delete]")
-    described = configs(*entity, "--describe")
-    assert "retention.ms=777 sensitive=false" in described
-    assert "cleanup.policy=compact,delete sensitive=false" in described
+    java.until(lambda: "retention.ms=777 sensitive=false" in configs(*entity, "--describe"))
+    assert "cleanup.policy=compact,delete sensitive=false" in configs(*entity, "--describe")
     configs(*entity, "--alter", "--delete-config", "retention.ms")
-    assert "retention.ms" not in configs(*entity, "--describe")
+    java.until(lambda: "retention.ms" not in configs(*entity, "--describe"))
     assert "log.cleaner.threads" in configs(
         "--entity-type", "brokers", "--entity-name", "1", "--describe", "--all"
     )
