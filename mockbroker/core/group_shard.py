@@ -38,7 +38,7 @@ from mockbroker.core.group_events import (
     Unload,
 )
 from mockbroker.core.group_records import KeyValue
-from mockbroker.core.group_states import Ask, State, Step
+from mockbroker.core.group_states import Ask, Step
 from mockbroker.core.group_subscriptions import is_subscribed
 from mockbroker.core.offsets import OffsetAndMetadata, OffsetStore
 from mockbroker_protocol import ErrorCode
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from mockbroker.core.timers import Timer
 
 NONE = ErrorCode.NONE
+TOMBSTONES_PER_BATCH_MAX = 1000  # so that no batch comes near max.message.bytes
 
 # What a failed write means to a client (CoordinatorOperationExceptionHelper).
 APPEND_ERRORS: dict[int, ErrorCode] = {
@@ -227,14 +228,15 @@ class GroupShard:
 
     def _bury_offsets(self, keys: Sequence[tuple[str, str, int]]) -> ErrorCode:
         """Write tombstones for (group, topic, partition) keys and forget what they stood for."""
-        if not keys:
-            return NONE
-        records = [group_records.offset_tombstone(*key) for key in keys]
-        error, _ = self.append(records, self._cluster.now_ms())
-        if error is NONE:
-            for key in keys:
+        now_ms = self._cluster.now_ms()
+        for start in range(0, len(keys), TOMBSTONES_PER_BATCH_MAX):
+            some = keys[start : start + TOMBSTONES_PER_BATCH_MAX]
+            error, _ = self.append([group_records.offset_tombstone(*key) for key in some], now_ms)
+            if error is not NONE:
+                return error
+            for key in some:
                 self.offsets.remove(*key)
-        return error
+        return NONE
 
     # ----------------------------------------------------------------------------- whole groups
 
@@ -257,6 +259,11 @@ class GroupShard:
         now_ms = self._cluster.now_ms()
         group_id = group.group_id
         keys = self.offsets.keys_of_group(group_id)
+        while len(keys) > TOMBSTONES_PER_BATCH_MAX:
+            some, keys = keys[:TOMBSTONES_PER_BATCH_MAX], keys[TOMBSTONES_PER_BATCH_MAX:]
+            error = self.drop_offsets(group_id, some)
+            if error is not NONE:
+                return error
         records: list[KeyValue] = [group_records.offset_tombstone(group_id, *key) for key in keys]
         records.append(group_records.group_tombstone(group_id))
         error, _ = self.append(records, now_ms)
@@ -345,9 +352,7 @@ class GroupShard:
 
     def _on_timer(self, group_id: str) -> None:
         del self._timers[group_id]
-        group = self.groups[group_id]
-        if group.state is not State.DEAD:
-            self._run(group, Tick(), self._cluster.now_ms())
+        self._run(self.groups[group_id], Tick(), self._cluster.now_ms())
 
 
 def _answer(slot: object, result: Result) -> None:

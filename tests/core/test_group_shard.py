@@ -125,3 +125,20 @@ def test_after_unloading_no_timer_and_no_group_is_left(node: GroupNode) -> None:
     node.advance(SESSION_MS * 2)
     assert node.shard() is not shard
     assert node.ask(heartbeat_request("g", member, 1)).error_code == E.NONE
+
+
+def test_thousands_of_offsets_go_in_several_batches(node: GroupNode) -> None:
+    """A group or a topic may have more offsets than one batch can hold tombstones for."""
+    shard = node.shard()
+    topic = "x" * 200
+    for group in ("g", "h"):
+        shard = node.shard(group)
+        shard.simple_group(group, node.now_ms)
+        for start in range(0, 12_000, 1_000):
+            commits = [(topic, p, OffsetAndMetadata(1)) for p in range(start, start + 1_000)]
+            assert shard.commit(group, commits) is E.NONE
+    assert node.shard("g").delete_group("g") is E.NONE
+    node.shard("h").topic_deleted(topic)
+    assert node.shard("g").offsets.of_group("g") == {}
+    assert node.shard("h").offsets.of_group("h") == {}
+    assert "h" in node.shard("h").groups
