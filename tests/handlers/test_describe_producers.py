@@ -1,0 +1,56 @@
+"""DescribeProducers: what a leader remembers of idempotent producers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    PartitionResponse,
+    TopicRequest,
+)
+from tests.support.ask import ask, nodes
+from tests.support.requests import NOW_MS, Node, batch_of
+
+
+@pytest.fixture
+def node() -> Node:
+    node = nodes(3)
+    node.cluster.create_topic("t", assignments={0: [1, 2]})
+    return node
+
+
+def describe(node: Node, topic: str = "t", index: int = 0, broker: int = 1) -> PartitionResponse:
+    request = DescribeProducersRequest([TopicRequest(topic, [index])])
+    (answer,) = ask(node, ApiKey.DESCRIBE_PRODUCERS, request, broker=broker).topics
+    (partition,) = answer.partitions
+    assert (answer.name, partition.partition_index) == (topic, index)
+    assert isinstance(partition, PartitionResponse)
+    return partition
+
+
+def test_a_producers_epoch_sequence_and_time(node):
+    assert describe(node).active_producers == []
+    batch = batch_of(b"a", b"b", producer_id=7, producer_epoch=2, base_sequence=0)
+    node.produced(batch, transactional_id=None)
+    (state,) = describe(node).active_producers
+    assert (state.producer_id, state.producer_epoch, state.last_sequence) == (7, 2, 1)
+    assert (state.last_timestamp, state.coordinator_epoch) == (NOW_MS, -1)
+    assert state.current_txn_start_offset == -1
+
+
+@pytest.mark.parametrize(
+    ("topic", "index", "broker", "error", "has_message"),
+    [
+        ("t", 0, 2, ErrorCode.NOT_LEADER_OR_FOLLOWER, False),
+        ("t", 0, 3, ErrorCode.NOT_LEADER_OR_FOLLOWER, False),
+        ("t", 9, 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, False),
+        ("none", 0, 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True),
+        ("a/b", 0, 1, ErrorCode.INVALID_TOPIC_EXCEPTION, True),
+    ],
+)
+def test_only_the_leader_tells(node, topic, index, broker, error, has_message):
+    partition = describe(node, topic, index, broker)
+    assert (partition.error_code, partition.active_producers) == (error, [])
+    assert bool(partition.error_message) is has_message
