@@ -116,3 +116,49 @@ def test_3_9_1_declares_the_same_for_the_versions_it_knows(kafka39: JavaPipe) ->
         if as_3_9_dumps(our_fields(ours[name], version, ours[name].message.shape)) != theirs
     ]
     assert differing == []
+
+
+FETCH = next(entry for entry in ENTRIES if entry.name == "FetchRequest")
+
+
+def changed(fields: list[Field], name: str, **changes: Any) -> list[Field]:
+    """The fields with one of them declared a little differently."""
+    fields = list(fields)
+    at = next(n for n, field in enumerate(fields) if field.name == name)
+    old = fields[at]
+    fields[at] = Field(
+        changes.get("name", old.name),
+        changes.get("type", old.type),
+        changes.get("versions", str(old.versions)),
+        nullable=changes.get("nullable", str(old.nullable)),
+        tag=changes.get("tag", old.tag),
+        default=changes.get("default", old.default),
+    )
+    return fields
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("max_wait_ms", {"name": "max_wait"}),
+        ("max_wait_ms", {"type": Scalar.INT64}),
+        ("session_id", {"versions": "8+"}),
+        ("rack_id", {"nullable": True}),
+        ("cluster_id", {"tag": 3}),
+        ("topics", {"type": Array(Scalar.INT32)}),
+    ],
+    ids=str,
+)
+def test_a_field_declared_otherwise_would_be_found(
+    name: str, changes: Json, dumps: dict[str, Json]
+) -> None:
+    theirs = dumps[FETCH.kafka_class]["versions"]
+    fields = list(FETCH.message.shape.fields)
+    assert found(fields, theirs) == []
+    assert found(changed(fields, name, **changes), theirs) != []
+
+
+def found(fields: list[Field], theirs: Json) -> list[int]:
+    """The versions in which these fields are not Kafka's."""
+    shape = Shape("FetchRequest", *fields)
+    return [v for v in FETCH.versions if our_fields(FETCH, v, shape) != theirs[str(v)]]
