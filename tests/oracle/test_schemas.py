@@ -121,7 +121,7 @@ def test_3_9_1_declares_the_same_for_the_versions_it_knows(kafka39: JavaPipe) ->
 FETCH = next(entry for entry in ENTRIES if entry.name == "FetchRequest")
 
 
-def changed(fields: list[Field], name: str, **changes: Any) -> list[Field]:
+def changed(fields: list[Field], name: str, /, **changes: Any) -> list[Field]:
     """The fields with one of them declared a little differently."""
     fields = list(fields)
     at = next(n for n, field in enumerate(fields) if field.name == name)
