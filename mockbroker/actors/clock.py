@@ -11,6 +11,7 @@ import time
 
 import trio
 
+from mockbroker.actors.steering import SteerableClock, advance
 from mockbroker.core.timers import TimerHeap
 
 # A sleep that ends a hair early would spin once more; a hundredth of a millisecond settles it.
@@ -36,7 +37,7 @@ class ClusterClock:
 
 
 class Timekeeper:
-    """The one task that sleeps for all of the core's timers."""
+    """The one task that sleeps for all of the core's timers, and what moves the clock for them."""
 
     __slots__ = ("_clock", "_heap", "_sleep")
 
@@ -61,3 +62,28 @@ class Timekeeper:
                     self._sleep.deadline = self._clock.trio_time(deadline_ms)
                 await trio.sleep_forever()
             self._heap.run_due(self._clock.now_ms())
+
+    async def advance(self, milliseconds: int) -> None:
+        """Move the cluster's clock forward, from deadline to deadline, and let the run settle.
+
+        Timers run in their order, each at its own time. Raises ValueError for a negative step and
+        RuntimeError where the run's clock is not ours to move.
+        """
+        from trio.testing import wait_all_tasks_blocked  # brings pytest with it, so only when used
+
+        clock = steerable_clock()
+        await advance(clock, milliseconds / 1000, self._next_deadline, wait_all_tasks_blocked)
+
+    def _next_deadline(self) -> float | None:
+        deadline_ms = self._heap.deadline_ms()
+        return None if deadline_ms is None else self._clock.trio_time(deadline_ms)
+
+
+def steerable_clock() -> SteerableClock:
+    """The current run's clock. Raises RuntimeError when it is one that cannot be steered."""
+    clock = trio.lowlevel.current_clock()
+    if not isinstance(clock, SteerableClock):
+        raise RuntimeError(
+            f"this run's clock is a {type(clock).__name__}; start it with a SteerableClock"
+        )
+    return clock
