@@ -33,43 +33,22 @@ OURS = {"record.validation"}
 # What a class config names has to be a class of the broker's; what a password is, Java hides.
 NOT_PARSED = (ConfigType.CLASS, ConfigType.PASSWORD)
 
-NUMBERS = (
-    [
-        "0",
-        "1",
-        "-1",
-        "-2",
-        " 7 ",
-        "+5",
-        "-0",
-        "007",
-        "1.5",
-        "1e-3",
-        "1E7",
-        "123456789.25",
-        ".5",
-        "5.",
-    ]
-    + ["NaN", "-Infinity", "1f", "0x10", "1_0", "1 2", "\u0663", "\u00a05", "17", "18", "22", "23"]
-    + [str(n) for bits in (16, 32, 64) for n in (2 ** (bits - 1) - 1, 2 ** (bits - 1))]
-    + [str(n) for n in (9, 10, 11, 25, 2000, 4096, 15000, 1048575, 1048576, 3600000)]
-)
-WORDS = (
-    ["", "abc", "true", "False", " TRUE ", "yes", "compact", " delete", "gzip", "GZIP", "zstd"]
-    + ["CreateTime", "upgrade", "required", "PLAINTEXT", "broker", "earliest", "read_committed"]
-    + ["by_duration:PT1H", "by_duration:P1DT2H3M4.5S", "by_duration:PT", "by_duration:PT-1H"]
-)
+BOUNDS = [bound for bits in (16, 32, 64) for bound in (2 ** (bits - 1) - 1, 2 ** (bits - 1))]
+NUMBERS = [
+    *("0", "1", "-1", "-2", " 7 ", "+5", "-0", "007", "1_0", "1 2", "0x10", "\u0663", "\u00a05"),
+    *("1.5", "1e-3", "1E7", "123456789.25", ".5", "5.", "NaN", "-Infinity", "1f"),
+    *map(str, BOUNDS),
+    *map(str, (9, 10, 11, 17, 18, 22, 23, 25, 2000, 4096, 15000, 1048575, 1048576, 3600000)),
+]
+WORDS = [
+    *("", "abc", "true", "False", " TRUE ", "yes", "compact", " delete", "gzip", "GZIP", "zstd"),
+    *("CreateTime", "upgrade", "required", "PLAINTEXT", "broker", "earliest", "read_committed"),
+    *("by_duration:PT1H", "by_duration:P1DT2H3M4.5S", "by_duration:PT", "by_duration:PT-1H"),
+]
 LISTS = [
-    "a,b",
-    "a,,b",
-    ",",
-    "a, b ,c",
-    "a,a",
-    "compact,delete",
-    "classic,consumer",
-    "*",
-    "*,1:1",
-] + ["1:2", "1:2,3:4", "1@h:9092", "1@[::1]:9092,2@h:1", "h:9092", "[::1]:9092", "1@h", "h"]
+    *("a,b", "a,,b", ",", "a, b ,c", "a,a", "compact,delete", "classic,consumer", "*", "*,1:1"),
+    *("1:2", "1:2,3:4", "1@h:9092", "1@[::1]:9092,2@h:1", "h:9092", "[::1]:9092", "1@h", "h"),
+]
 
 
 @pytest.fixture(scope="module")
