@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ INBOX_BYTES = 16 * 1024
 ANSWERS_BETWEEN_YIELDS = 16
 API_VERSIONS = int(ApiKey.API_VERSIONS)
 
+_SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ii").pack  # size and correlation id: response header v0
 _FLEXIBLE_HEAD = struct.Struct(">iix").pack  # and no tagged fields: v1
 
@@ -78,15 +80,42 @@ class _Route:
 
 
 _ROUTES: dict[tuple[int, int], _Route] = {}
+"""By API key and version, for all clusters of this process; a connection has those it may use."""
 
 
-def _route(api_key: int, version: int) -> _Route | None:
-    """The route of a request, or None where no such API or version is served."""
-    api = APIS.get(api_key)
-    if api is None or not api.min_version <= version <= api.max_version:
-        return None
-    route = _ROUTES[api_key, version] = _Route(api, version)
-    return route
+class _Unanswered:
+    """A request whose reply is parked, and what sends the reply once it is there."""
+
+    __slots__ = ("_answer", "_parked")
+
+    def __init__(
+        self, parked: Parked[Any], answer: Callable[[object], Sequence[Buffer] | None]
+    ) -> None:
+        self._parked = parked
+        self._answer = answer
+
+    async def sent(self) -> Sequence[Buffer] | None:
+        """Sleep until the reply is there and has been sent; returns what sending it returned.
+
+        It is sent by whoever completes it, before this task runs again: a consumer that waits gets
+        its records while their Produce is still being handled, one turn of the event loop earlier.
+        What goes wrong then belongs to this connection, so it is raised here.
+        """
+        parked = self._parked
+        task = trio.lowlevel.current_task()
+
+        def answer() -> None:
+            parked.on_complete = None
+            sent = outcome.capture(self._answer, parked.response)
+            trio.lowlevel.reschedule(task, sent)
+
+        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
+            parked.on_complete = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        parked.on_complete = answer
+        rest: Sequence[Buffer] | None = await trio.lowlevel.wait_task_rescheduled(abort)
+        return rest
 
 
 class Connection:
@@ -102,6 +131,7 @@ class Connection:
         "_listener",
         "_now_ms",
         "_request_bytes_max",
+        "_routes",
         "_start",
         "_stats",
         "_trace",
@@ -127,6 +157,7 @@ class Connection:
         self._trace = trace
         self._now_ms = cluster.now_ms
         self._request_bytes_max: int = cluster.config("socket.request.max.bytes")
+        self._routes: dict[tuple[int, int], _Route] = {}
         self._inbox = memoryview(bytearray(INBOX_BYTES))
         self._start = 0  # the inbox holds bytes [start, filled)
         self._filled = 0
@@ -135,9 +166,17 @@ class Connection:
     async def run(self) -> None:
         """Serve until the client or the server closes."""
         try:
-            while (frame := await self._read_frame()) is not None:
-                if not await self._serve(frame):
+            while (frame := self._next_frame() or await self._read_frame()) is not None:
+                answer = self._serve(frame)
+                rest = await answer.sent() if isinstance(answer, _Unanswered) else answer
+                if rest is None:
                     break
+                if rest:
+                    await self._transport.send_rest(rest)
+                self._answers += 1
+                if self._answers >= ANSWERS_BETWEEN_YIELDS:
+                    self._answers = 0
+                    await trio.lowlevel.checkpoint()
         except OSError as error:
             log.debug("%s went away: %s", self._peer(), error)
         except ProtocolError as error:
@@ -154,38 +193,47 @@ class Connection:
 
     # -- frames in ---------------------------------------------------------------------------------
 
+    def _next_frame(self) -> bytearray | None:
+        """A frame that is whole in the inbox already, without its size, in a buffer of its own."""
+        start = self._start + 4
+        if self._filled < start:
+            return None
+        end = start + self._frame_size()
+        if end > self._filled:
+            return None
+        frame = bytearray(self._inbox[start:end])
+        if end == self._filled:
+            self._start = self._filled = 0
+        else:
+            self._start = end
+        self._stats.bytes_in += end - start + 4
+        return frame
+
+    def _frame_size(self) -> int:
+        """The size at the start of the inbox. Raises ProtocolError for one that cannot be."""
+        size: int = _SIZE(self._inbox, self._start)[0]
+        if 0 <= size <= self._request_bytes_max:
+            return size
+        raise ProtocolError(f"frame size {size} at byte 0 is outside 0..{self._request_bytes_max}")
+
     async def _read_frame(self) -> bytearray | None:
-        """The next frame without its size, in a buffer of exactly its size; None at end of
-        stream.
-        """
-        inbox = self._inbox
+        """The next frame, which is not whole in the inbox yet; None at the end of the stream."""
         while self._filled - self._start < 4:
             if self._start:
                 self._compact()
-            received = await self._transport.receive_into(inbox[self._filled :])
+            received = await self._transport.receive_into(self._inbox[self._filled :])
             self._answers = 0
             if received == 0:
                 if self._filled:
                     raise ProtocolError("stream ended inside a frame's size")
                 return None
             self._filled += received
-        start = self._start
-        size = int.from_bytes(inbox[start : start + 4], "big", signed=True)
-        if not 0 <= size <= self._request_bytes_max:
-            raise ProtocolError(
-                f"frame size {size} at byte 0 is outside 0..{self._request_bytes_max}"
-            )
-        start += 4
-        end = start + size
-        self._stats.bytes_in += size + 4
-        if end <= self._filled:
-            frame = bytearray(inbox[start:end])
-            if end == self._filled:
-                self._start = self._filled = 0
-            else:
-                self._start = end
+        frame = self._next_frame()
+        if frame is not None:
             return frame
-        return await self._read_large(start, size)
+        size = self._frame_size()
+        self._stats.bytes_in += size + 4
+        return await self._read_large(self._start + 4, size)
 
     def _compact(self) -> None:
         rest = bytes(self._inbox[self._start : self._filled])
@@ -209,22 +257,21 @@ class Connection:
 
     # -- one request -------------------------------------------------------------------------------
 
-    async def _serve(self, frame: bytearray) -> bool:
-        """Answer one request; False closes the connection."""
+    def _serve(self, frame: bytearray) -> Sequence[Buffer] | _Unanswered | None:
+        """Answer one request: what the socket did not take of it, or None to close instead."""
         started_ns = perf_counter_ns() if self._trace is not None else 0
         view = memoryview(frame)
         try:
             header, position = decode_request_header(view)
         except DecodeError as error:
             raise ProtocolError(f"request header: {error}") from None
-        route = _ROUTES.get((header.api_key, header.api_version)) or _route(
-            header.api_key, header.api_version
-        )
+        version = (header.api_key, header.api_version)
+        route = self._routes.get(version) or self._route(version)
+        if route is None:
+            return self._serve_unsupported(header)
         context = RequestContext(
             self._cluster, self._broker, self._listener, header, self._info, self._now_ms()
         )
-        if route is None or not self._cluster.serves(header.api_key, header.api_version):
-            return await self._serve_unsupported(header)
         try:
             # Bytes left over are ignored: a 4.3 broker does, and librdkafka's Metadata has some.
             request, _ = route.request.decode(view, position)
@@ -234,21 +281,35 @@ class Connection:
             response = route.api.handle(context, request)
         except Exception:
             log.exception("%s: handling %s failed", self._peer(), route.api.key.name)
-            return False
+            return None
         if type(response) is Parked:
             if not response.done:
-                rest = await self._wait_and_answer(response, context, request, route, started_ns)
-                return await self._finish(rest)
+                answer = partial(self._answer, context, request, route, started_ns)
+                return _Unanswered(response, answer)
             response = response.response
-        return await self._finish(self._answer(context, request, response, route, started_ns))
+        return self._answer(context, request, route, started_ns, response)
+
+    def _route(self, version: tuple[int, int]) -> _Route | None:
+        """The route of a request, or None where this cluster does not serve such a request."""
+        api_key, api_version = version
+        api = APIS.get(api_key)
+        if api is None or not api.min_version <= api_version <= api.max_version:
+            return None
+        if not self._cluster.serves(api_key, api_version):
+            return None
+        route = _ROUTES.get(version)
+        if route is None:
+            route = _ROUTES[version] = _Route(api, api_version)
+        self._routes[version] = route
+        return route
 
     def _answer(
         self,
         context: RequestContext,
         request: object,
-        response: object,
         route: _Route,
         started_ns: int,
+        response: object,
     ) -> Sequence[Buffer] | None:
         """Count, trace and send an answer; what the socket did not take, or None to close."""
         header = context.header
@@ -266,50 +327,7 @@ class Connection:
             body = route.response.encode(response)
         return self._send(header.correlation_id, body, route.flexible_response_header)
 
-    async def _wait_and_answer(
-        self,
-        parked: Parked[Any],
-        context: RequestContext,
-        request: object,
-        route: _Route,
-        started_ns: int,
-    ) -> Sequence[Buffer] | None:
-        """Sleep until the reply is there and has been sent; returns what `_answer` does.
-
-        It is sent by whoever completes it, before this task runs again: a consumer that waits gets
-        its records while their Produce is still being handled, one turn of the event loop earlier.
-        What goes wrong then belongs to this connection, so it is raised here.
-        """
-        task = trio.lowlevel.current_task()
-
-        def answer() -> None:
-            parked.on_complete = None
-            trio.lowlevel.reschedule(
-                task,
-                outcome.capture(self._answer, context, request, parked.response, route, started_ns),
-            )
-
-        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
-            parked.on_complete = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        parked.on_complete = answer
-        rest: Sequence[Buffer] | None = await trio.lowlevel.wait_task_rescheduled(abort)
-        return rest
-
-    async def _finish(self, rest: Sequence[Buffer] | None) -> bool:
-        """Send what an answer left over; False if the connection is to be closed instead."""
-        if rest is None:
-            return False
-        if rest:
-            await self._transport.send_rest(rest)
-        self._answers += 1
-        if self._answers >= ANSWERS_BETWEEN_YIELDS:
-            self._answers = 0
-            await trio.lowlevel.checkpoint()
-        return True
-
-    async def _serve_unsupported(self, header: RequestHeader) -> bool:
+    def _serve_unsupported(self, header: RequestHeader) -> Sequence[Buffer]:
         """ApiVersions of an unknown version is answered in v0's shape; anything else closes."""
         if header.api_key != API_VERSIONS:
             raise ProtocolError(
@@ -318,7 +336,7 @@ class Connection:
         body = response_codec(ApiKey.API_VERSIONS, 0).encode(
             unsupported_version_response(self._cluster)
         )
-        return await self._finish(self._send(header.correlation_id, body, flexible=False))
+        return self._send(header.correlation_id, body, flexible=False)
 
     def _send(
         self, correlation_id: int, body: Sequence[Buffer], flexible: bool
