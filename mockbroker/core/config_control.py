@@ -74,23 +74,20 @@ def _check_compaction_lags(cluster: Cluster, values: Mapping[str, ConfigValue]) 
 # --------------------------------------------------------------------------------------------
 
 # Group configs that brokers bound: name -> (broker config of the minimum, of the maximum).
-_GROUP_BOUNDS: dict[str, tuple[str | None, str | None]] = {
-    f"{kind}.{name}": (f"group.{kind}.min.{name}", f"group.{kind}.max.{name}")
-    for kind in ("consumer", "share", "streams")
-    for name in ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")
-} | {
-    "share.record.lock.duration.ms": (
-        "group.share.min.record.lock.duration.ms",
-        "group.share.max.record.lock.duration.ms",
-    ),
-    "share.delivery.count.limit": (
-        "group.share.min.delivery.count.limit",
-        "group.share.max.delivery.count.limit",
-    ),
-    "share.partition.max.record.locks": (
-        "group.share.min.partition.max.record.locks",
-        "group.share.max.partition.max.record.locks",
-    ),
+_GROUP_BOUNDS: Mapping[str, tuple[str | None, str | None]] = {
+    **{
+        f"{kind}.{name}": (f"group.{kind}.min.{name}", f"group.{kind}.max.{name}")
+        for kind in ("consumer", "share", "streams")
+        for name in ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")
+    },
+    **{
+        f"share.{name}": (f"group.share.min.{name}", f"group.share.max.{name}")
+        for name in (
+            "record.lock.duration.ms",
+            "delivery.count.limit",
+            "partition.max.record.locks",
+        )
+    },
     "streams.num.standby.replicas": (None, "group.streams.max.standby.replicas"),
 }
 
