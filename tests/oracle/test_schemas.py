@@ -147,7 +147,7 @@ def changed(fields: list[Field], name: str, /, **changes: Any) -> list[Field]:
         ("cluster_id", {"tag": 3}),
         ("topics", {"type": Array(Scalar.INT32)}),
     ],
-    ids=str,
+    ids=["name", "type", "versions", "nullability", "tag", "element"],
 )
 def test_a_field_declared_otherwise_would_be_found(
     name: str, changes: Json, dumps: dict[str, Json]
