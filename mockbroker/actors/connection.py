@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import outcome
 import trio
 
+from mockbroker.actors.broker_host import Gate
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import Buffer, Transport
 from mockbroker.handlers.api_versions import unsupported_version_response
@@ -83,31 +84,43 @@ _ROUTES: dict[tuple[int, int], _Route] = {}
 """By API key and version, for all clusters of this process; a connection has those it may use."""
 
 
+# What a task is woken with when its answer is there but may not be sent yet.
+_WITHHELD: outcome.Value[object] = outcome.Value(object())
+
+
 class _Unanswered:
     """A request whose reply is parked, and what sends the reply once it is there."""
 
-    __slots__ = ("_answer", "_parked")
+    __slots__ = ("_answer", "_gate", "_parked")
 
     def __init__(
-        self, parked: Parked[Any], answer: Callable[[object], Sequence[Buffer] | None]
+        self,
+        parked: Parked[Any],
+        answer: Callable[[object], Sequence[Buffer] | None],
+        gate: Gate,
     ) -> None:
         self._parked = parked
         self._answer = answer
+        self._gate = gate
 
     async def sent(self) -> Sequence[Buffer] | None:
         """Sleep until the reply is there and has been sent; returns what sending it returned.
 
         It is sent by whoever completes it, before this task runs again: a consumer that waits gets
         its records while their Produce is still being handled, one turn of the event loop earlier.
-        What goes wrong then belongs to this connection, so it is raised here.
+        What goes wrong then belongs to this connection, so it is raised here. A paused broker's
+        answer waits until it is resumed.
         """
         parked = self._parked
         task = trio.lowlevel.current_task()
 
         def answer() -> None:
             parked.on_complete = None
-            sent = outcome.capture(self._answer, parked.response)
-            trio.lowlevel.reschedule(task, sent)
+            if self._gate.shut:
+                trio.lowlevel.reschedule(task, _WITHHELD)
+            else:
+                sent = outcome.capture(self._answer, parked.response)
+                trio.lowlevel.reschedule(task, sent)
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
             parked.on_complete = None
@@ -115,6 +128,9 @@ class _Unanswered:
 
         parked.on_complete = answer
         rest: Sequence[Buffer] | None = await trio.lowlevel.wait_task_rescheduled(abort)
+        if rest is _WITHHELD.value:
+            await self._gate.wait()
+            rest = self._answer(parked.response)
         return rest
 
 
@@ -126,12 +142,14 @@ class Connection:
         "_broker",
         "_cluster",
         "_filled",
+        "_gate",
         "_inbox",
         "_info",
         "_listener",
         "_now_ms",
         "_request_bytes_max",
         "_routes",
+        "_scope",
         "_start",
         "_stats",
         "_trace",
@@ -147,6 +165,7 @@ class Connection:
         info: ConnectionInfo,
         stats: Stats,
         trace: Trace | None,
+        gate: Gate,
     ) -> None:
         self._transport = transport
         self._cluster = cluster
@@ -155,6 +174,8 @@ class Connection:
         self._info = info
         self._stats = stats
         self._trace = trace
+        self._gate = gate
+        self._scope = trio.CancelScope()
         self._now_ms = cluster.now_ms
         self._request_bytes_max: int = cluster.config("socket.request.max.bytes")
         self._routes: dict[tuple[int, int], _Route] = {}
@@ -165,25 +186,42 @@ class Connection:
 
     async def run(self) -> None:
         """Serve until the client or the server closes."""
+        self._stats.connections_opened += 1
         try:
-            while (frame := self._next_frame() or await self._read_frame()) is not None:
-                answer = self._serve(frame)
-                rest = await answer.sent() if isinstance(answer, _Unanswered) else answer
-                if rest is None:
-                    break
-                if rest:
-                    await self._transport.send_rest(rest)
-                self._answers += 1
-                if self._answers >= ANSWERS_BETWEEN_YIELDS:
-                    self._answers = 0
-                    await trio.lowlevel.checkpoint()
-        except OSError as error:
+            with self._scope:
+                await self._serve_all()
+        except (OSError, trio.ClosedResourceError) as error:
             log.debug("%s went away: %s", self._peer(), error)
         except ProtocolError as error:
             self._stats.protocol_errors += 1
             log.warning("%s: %s; connection closed", self._peer(), error)
         finally:
             self._transport.close()
+            self._info.closed = True
+            self._stats.connections_closed += 1
+
+    def abort(self, *, reset: bool) -> None:
+        """Close at once, with RST when `reset`; a request that is parked stays unanswered."""
+        self._transport.close(reset=reset)
+        self._scope.cancel()
+
+    async def _serve_all(self) -> None:
+        while True:
+            frame = self._next_frame()
+            if frame is None and (frame := await self._read_frame()) is None:
+                return
+            if self._gate.shut:
+                await self._gate.wait()
+            answer = self._serve(frame)
+            rest = await answer.sent() if isinstance(answer, _Unanswered) else answer
+            if rest is None:
+                return
+            if rest:
+                await self._transport.send_rest(rest)
+            self._answers += 1
+            if self._answers >= ANSWERS_BETWEEN_YIELDS:
+                self._answers = 0
+                await trio.lowlevel.checkpoint()
 
     def _peer(self) -> str:
         return (
@@ -285,7 +323,7 @@ class Connection:
         if type(response) is Parked:
             if not response.done:
                 answer = partial(self._answer, context, request, route, started_ns)
-                return _Unanswered(response, answer)
+                return _Unanswered(response, answer, self._gate)
             response = response.response
         return self._answer(context, request, route, started_ns, response)
 

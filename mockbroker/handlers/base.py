@@ -78,6 +78,7 @@ class ConnectionInfo:
     __slots__ = (
         "client_host",
         "client_port",
+        "closed",
         "id",
         "principal",
         "software_name",
@@ -88,6 +89,7 @@ class ConnectionInfo:
         self.id = id
         self.client_host = client_host
         self.client_port = client_port
+        self.closed = False
         self.principal = "User:ANONYMOUS"
         self.software_name = "unknown"
         self.software_version = "unknown"

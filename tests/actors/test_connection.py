@@ -124,6 +124,7 @@ def test_a_frame_larger_than_the_inbox_is_read_whole(raw: Raw) -> None:
     [
         ("negative size", struct.pack(">i", -1)),
         ("size above socket.request.max.bytes", struct.pack(">i", 104857601)),
+        ("an empty frame", struct.pack(">i", 0)),
         ("no room for a header", struct.pack(">i", 3) + b"\0\x12\0"),
         ("unknown API", struct.pack(">ihhih", 10, 999, 0, 1, -1)),
         ("removed API", struct.pack(">ihhih", 10, 4, 0, 1, -1)),
