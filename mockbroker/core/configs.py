@@ -22,6 +22,7 @@ from mockbroker.core.config_defs import (
     ConfigValue,
 )
 from mockbroker.core.errors import ConfigError
+from mockbroker.core.segments import RollLimits
 
 MS_PER_UNIT = {"minutes": 60_000, "hours": 3_600_000}
 
@@ -215,7 +216,9 @@ class TopicConfigs:
     segment_ms: int
     unclean_leader_election_enable: bool
     compacted: bool  # cleanup.policy contains compact
+    deleting: bool  # cleanup.policy contains delete
     log_append_time: bool  # message.timestamp.type is LogAppendTime
+    roll_limits: RollLimits  # when a segment is full or too old
 
     def __init__(self, cluster_configs: ClusterConfigs, overrides: Mapping[str, str]) -> None:
         self.overrides: dict[str, str] = {}
@@ -235,4 +238,19 @@ class TopicConfigs:
             value = defaults.topic_default(name) if text is None else definition.parse(text)
             setattr(self, name.replace(".", "_"), value)
         self.compacted = "compact" in self.cleanup_policy
+        self.deleting = "delete" in self.cleanup_policy
+        self.roll_limits = self._roll_limits()
         self.log_append_time = self.message_timestamp_type == "LogAppendTime"
+
+    def _roll_limits(self) -> RollLimits:
+        """As LogConfig.segmentSize and maxSegmentMs have them."""
+        segment_bytes, segment_ms = self.internal_segment_bytes, self.segment_ms
+        if self.compacted and self.max_compaction_lag_ms > 0:
+            # What has to be compacted by then must have left the active segment (KIP-354).
+            segment_ms = min(segment_ms, self.max_compaction_lag_ms)
+        return RollLimits(
+            self.segment_bytes if segment_bytes is None else segment_bytes,
+            segment_ms,
+            self.segment_index_bytes,
+            self.index_interval_bytes,
+        )

@@ -204,7 +204,7 @@ class Partition:
         )
         if isinstance(valid, Refusal):
             return self._refused(valid)
-        if len(valid) > configs.segment_bytes:
+        if len(valid) > configs.roll_limits.segment_bytes:
             return self._refused(RECORD_LIST_TOO_LARGE)
         if header.producer_id >= 0:
             refused = self._check_producer(header, now_ms)
@@ -240,10 +240,9 @@ class Partition:
         self, batch: memoryview, header: BatchHeader, now_ms: int, append_time_ms: int
     ) -> AppendResult:
         log = self.log
-        configs = self.topic.configs
         delta = header.last_offset_delta
         timestamp = header.max_timestamp
-        log.maybe_roll(len(batch), timestamp, now_ms, configs.segment_bytes, configs.segment_ms)
+        log.maybe_roll(len(batch), timestamp, now_ms, self.topic.configs.roll_limits)
         base_offset = log.append(batch, delta, timestamp, self.leader_epoch)
         last_offset = base_offset + delta
         if header.producer_id >= 0:

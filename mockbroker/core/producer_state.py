@@ -302,8 +302,24 @@ class ProducerStates:
                 aborted=marker.control_type is ControlType.ABORT,
             )
 
+    def forget_from(self, offset: int) -> None:
+        """Forget whoever wrote at or above `offset`, before the log is replayed from there.
+
+        Producers whose records were all below it stay as they are: retention may have removed those
+        (Kafka finds them in the snapshot that goes with a segment).
+        """
+        kept = {
+            producer_id: entry
+            for producer_id, entry in self._entries.items()
+            if entry.batches
+            and entry.batches[-1].last_offset < offset
+            and entry.transaction_start < 0
+        }
+        self.clear()
+        self._entries.update(kept)
+
     def clear(self) -> None:
-        """Forget everything, before the log is replayed after a truncation."""
+        """Forget everything."""
         self._entries.clear()
         self._ongoing.clear()
         self._unreplicated.clear()

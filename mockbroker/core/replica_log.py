@@ -1,54 +1,32 @@
-"""One replica's log: batches in the order of their offsets, each held once, handed out uncopied.
+"""One replica's log: what is appended, read, looked up by timestamp, and taken away at either end.
 
-Nouns: a *batch* is an opaque run of bytes with a base offset. The bytes lie in *extents*, stretches
-of memory that hold one large batch or many small ones back to back. A batch's *position* is the
-number of bytes ever appended before it, so that sizes are differences of positions, whatever
-extents they cross. A *segment* is a run of batches as Kafka would put into one file: here only its
-first offset and position, for retention and compaction to work on.
+A log adds to its batches (see `batch_store`) the segments they would form as files, the history of
+leader epochs and the state of producers. A batch is patched (base offset, leader epoch) as it is
+published and never again.
 
-A batch is patched (base offset, leader epoch) as it is published and never again; what is truncated
-is dropped, not overwritten, because a connection may still be sending a view of it.
-
-Where the bytes lie was settled by measurement. A view of the request's frame costs 400 bytes beside
-the batch (the memoryview and what it is a view of), and it keeps the whole frame alive, other
-partitions' batches included. So a batch below `VIEW_BYTES_MIN` is copied, once, into the extent
-that is being filled, which costs less than keeping the view; small batches thereby also leave as
-one piece, however many they are. A larger batch that makes up nearly all of its frame is kept where
-it is, and one that does not is copied to an extent of its own.
+The *log start* is where readers may begin. What lies below it is freed soon, but its segment counts
+until retention drops it as a whole: until then Kafka would have the file, with its size and its
+timestamps.
 """
 
 from __future__ import annotations
 
 import struct
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from mockbroker.core.batch_store import NO_TIMESTAMP, BatchStore
 from mockbroker.core.epoch_cache import EpochCache
 from mockbroker.core.producer_state import ProducerStates
+from mockbroker.core.segments import RollLimits, Segment, Segments
 from mockbroker_protocol.records import BatchHeader, batch_payload, scan_records
 
-VIEW_BYTES_MIN = 32 * 1024
-EXTENT_BYTES_MIN = 1024
-EXTENT_BYTES_MAX = 1024 * 1024
-NO_TIMESTAMP = -1
 LOG_OVERHEAD = 12  # base offset and length, which a batch's own length leaves out
 TIMESTAMP_TYPE_MASK = 0x08
+FREE_AT_ONCE_SHARE = 8  # freeing costs time for what stays, so a smaller share than 1/8 waits
 
 _PLACE = struct.Struct(">qii")  # base offset, length, leader epoch
-_I64 = struct.Struct(">q")
-_I32 = struct.Struct(">i")
-_LAST_OFFSET_DELTA_AT = 23
-_MAX_TIMESTAMP_AT = 35
-_LEADER_EPOCH_AT = 12
-
-
-class Segment(NamedTuple):
-    """What would be one file: offsets from `base_offset` on, `size` bytes."""
-
-    base_offset: int
-    size: int
 
 
 class TimestampOffset(NamedTuple):
@@ -59,50 +37,40 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-class ReplicaLog:
+class ReplicaLog(BatchStore):
     """The log of one replica of one partition.
 
     `start_offset` is where readers may begin, `end_offset` the next offset to be written. The log
     knows nothing of watermarks, isolation or other replicas; `read` is told where to stop.
+
+    `first_dirty_offset` is how far the cleaner has come (Kafka's cleaner checkpoint). `cuts` grows
+    whenever batches go or are replaced, so that whoever works on them in steps notices.
     """
 
     __slots__ = (
-        "_base_offsets",
-        "_extent_positions",
-        "_extents",
-        "_filling",
-        "_filling_at",
+        "_freed_maxima",
         "_has_holes",
-        "_max_timestamps",
-        "_positions",
-        "_segment_offsets",
-        "_segment_positions",
-        "_segment_time_ms",
+        "_segments",
+        "cuts",
         "end_offset",
-        "end_position",
         "epochs",
+        "first_dirty_offset",
         "producers",
         "start_offset",
     )
 
     def __init__(self, start_offset: int = 0) -> None:
+        super().__init__()
         self.start_offset = start_offset
         self.end_offset = start_offset
-        self.end_position = 0
         self.epochs = EpochCache()
         self.producers = ProducerStates()
-        # One entry per batch. The timestamps are running maxima, so they rise and can be bisected.
-        self._base_offsets = array("q")
-        self._positions = array("q")
-        self._max_timestamps = array("q")
-        self._extents: list[memoryview] = []
-        self._extent_positions: list[int] = []
-        self._filling = memoryview(b"")
-        self._filling_at = 0
+        self.first_dirty_offset = start_offset
+        self.cuts = 0
+        self._segments = Segments(start_offset)
         self._has_holes = False
-        self._segment_offsets = [start_offset]
-        self._segment_positions = [0]
-        self._segment_time_ms = NO_TIMESTAMP
+        # Segment -> its record with the largest timestamp, as far as that is freed already.
+        self._freed_maxima: dict[int, TimestampOffset] = {}
 
     # -- appending ---------------------------------------------------------------------------------
 
@@ -119,70 +87,36 @@ class ReplicaLog:
         but never writes to it later, and the caller must not either.
         """
         base_offset = self.end_offset
-        position = self.end_position
-        size = len(batch)
-        _PLACE.pack_into(batch, 0, base_offset, size - LOG_OVERHEAD, leader_epoch)
-        if size >= VIEW_BYTES_MIN:
-            # `obj` is the frame: a slice of a memoryview refers to what lies below all of them.
-            if size * 8 < len(batch.obj) * 7:  # type: ignore[arg-type]
-                batch = memoryview(bytes(batch))
-            self._extents.append(batch.toreadonly())
-            self._extent_positions.append(position)
-            self._filling = self._filling[self._filling_at :]
-            self._filling_at = 0
-        else:
-            self._copy_in(batch, size, position)
-        self._base_offsets.append(base_offset)
-        self._positions.append(position)
-        timestamps = self._max_timestamps
-        if timestamps and timestamps[-1] > max_timestamp:
-            timestamps.append(timestamps[-1])
-        else:
-            timestamps.append(max_timestamp)
+        _PLACE.pack_into(batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch)
+        self.put(batch, base_offset, max_timestamp)
+        segment_maxima = self._segments.max_timestamps
+        if max_timestamp > segment_maxima[-1]:  # noqa: PLR1730 - max() would cost a call
+            segment_maxima[-1] = max_timestamp
         self.end_offset = base_offset + last_offset_delta + 1
-        self.end_position = position + size
         if leader_epoch > self.epochs.latest:
             self.epochs.assign(leader_epoch, base_offset)
         return base_offset
 
-    def _copy_in(self, batch: memoryview, size: int, position: int) -> None:
-        """Put a batch behind the last one, in the extent being filled or in a fresh one.
-
-        A fresh extent takes an eighth of what the log holds, within bounds, so that what is not
-        filled yet stays a small part of a large log and a small log stays small.
+    def maybe_roll(self, size: int, max_timestamp: int, now_ms: int, limits: RollLimits) -> bool:
+        """Start a new segment if a batch of `size` bytes belongs into one; called before each
+        append.
         """
-        at = self._filling_at
-        end = at + size
-        filling = self._filling
-        if end > len(filling):
-            room = min(max(self.end_position // 8, EXTENT_BYTES_MIN), EXTENT_BYTES_MAX)
-            filling = self._filling = memoryview(bytearray(max(room, size)))
-            at, end = 0, size
-        filling[at:end] = batch
-        if at == 0:
-            self._extents.append(filling.toreadonly())
-            self._extent_positions.append(position)
-        self._filling_at = end
-
-    def maybe_roll(
-        self, size: int, max_timestamp: int, now_ms: int, segment_bytes: int, segment_ms: int
-    ) -> bool:
-        """Start a new segment if a batch of `size` bytes belongs into one (LogSegment.shouldRoll).
-
-        Called before the append. A segment is full when the batch would make it exceed
-        `segment_bytes`, or too old when the batch's timestamp is more than `segment_ms` after that
-        of the segment's first batch (the clock stands in for missing timestamps).
-        """
-        used = self.end_position - self._segment_positions[-1]
-        time_ms = now_ms if max_timestamp < 0 else max_timestamp
-        if used == 0:
-            self._segment_time_ms = time_ms
+        segments = self._segments
+        if (
+            limits is segments.open_limits
+            and self.end_position + size <= segments.open_position
+            and 0 <= max_timestamp <= segments.open_timestamp
+        ):
             return False
-        if used + size <= segment_bytes and time_ms - self._segment_time_ms <= segment_ms:
+        return segments.admit(
+            size, max_timestamp, now_ms, limits, self.end_offset, self.end_position
+        )
+
+    def roll(self) -> bool:
+        """Start a new segment, unless the active one is empty."""
+        if self._segments.positions[-1] == self.end_position:
             return False
-        self._segment_offsets.append(self.end_offset)
-        self._segment_positions.append(self.end_position)
-        self._segment_time_ms = time_ms
+        self._segments.roll(self.end_offset, self.end_position)
         return True
 
     # -- reading -----------------------------------------------------------------------------------
@@ -241,57 +175,20 @@ class ReplicaLog:
             return first, len(offsets)
         return first, bisect_left(offsets, upper_offset, first)
 
-    def _pieces(self, begin: int, end: int) -> list[memoryview]:
-        """The stretches of memory between two positions."""
-        extents, starts = self._extents, self._extent_positions
-        index = bisect_right(starts, begin) - 1
-        pieces = []
-        while begin < end:
-            start = starts[index]
-            index += 1
-            extent_end = starts[index] if index < len(starts) else self.end_position
-            stop = end if end < extent_end else extent_end
-            extent = extents[index - 1]
-            if begin == start and stop - start == len(extent):
-                pieces.append(extent)
-            else:
-                pieces.append(extent[begin - start : stop - start])
-            begin = stop
-        return pieces
-
-    def _batch(self, index: int) -> memoryview:
-        positions = self._positions
-        end = positions[index + 1] if index + 1 < len(positions) else self.end_position
-        return self._pieces(positions[index], end)[0]
-
-    def _last_offset(self, index: int) -> int:
-        delta: int = _I32.unpack_from(self._batch(index), _LAST_OFFSET_DELTA_AT)[0]
-        return self._base_offsets[index] + delta
-
-    def batches(self) -> Iterator[memoryview]:
-        """Every batch the log holds, in order."""
-        for index in range(len(self._base_offsets)):
-            yield self._batch(index)
-
-    @property
-    def batch_count(self) -> int:
-        return len(self._base_offsets)
-
     @property
     def size(self) -> int:
-        """Bytes of all batches the log holds."""
-        return self.end_position - self._positions[0] if self._positions else 0
+        """Bytes of all segments, also of what is below the log start."""
+        return self.end_position - self._segments.positions[0]
 
     @property
     def segments(self) -> list[Segment]:
         """The segments, oldest first; the last one is active."""
-        ends = [*self._segment_positions[1:], self.end_position]
-        return [
-            Segment(offset, end - begin)
-            for offset, begin, end in zip(
-                self._segment_offsets, self._segment_positions, ends, strict=True
-            )
-        ]
+        return self._segments.listed(self.end_position)
+
+    @property
+    def layout(self) -> Segments:
+        """The segments as retention and compaction look at them; not to be changed."""
+        return self._segments
 
     # -- looking up timestamps ---------------------------------------------------------------------
 
@@ -305,9 +202,8 @@ class ReplicaLog:
         first_live, count = self._range(self.start_offset, self.end_offset)
         index = max(bisect_left(maxima, timestamp), first_live)
         while index < count:
-            batch = self._batch(index)
-            if _I64.unpack_from(batch, _MAX_TIMESTAMP_AT)[0] >= timestamp:
-                found = self._find_in(batch, timestamp)
+            if self._max_timestamp(index) >= timestamp:
+                found = self._find_in(self._batch(index), timestamp)
                 if found is not None:
                     return found
             index += 1
@@ -325,25 +221,91 @@ class ReplicaLog:
         As in Kafka, the log start does not matter: as long as the segment is there, a record below
         it can be the answer.
         """
+        freed = max(self._freed_maxima.values(), key=_by_timestamp, default=None)
         maxima = self._max_timestamps
-        if not maxima:
-            return None
-        highest = maxima[-1]
-        for found in _timestamps(self._batch(bisect_left(maxima, highest))):
-            if found.timestamp == highest:
+        if not maxima or (freed is not None and freed.timestamp >= maxima[-1]):
+            return freed
+        return self._first_with(bisect_left(maxima, maxima[-1]), maxima[-1])
+
+    def _first_with(self, index: int, timestamp: int) -> TimestampOffset | None:
+        """The first record of one batch that has exactly this timestamp."""
+        for found in _timestamps(self._batch(index)):
+            if found.timestamp == timestamp:
                 return found
         return None
 
-    # -- cutting -----------------------------------------------------------------------------------
+    # -- cutting off the beginning -----------------------------------------------------------------
 
     def move_start(self, offset: int) -> bool:
-        """Raise the log start to `offset`; False if it is there already. No bytes move."""
+        """Raise the log start to `offset`; False if it is there already."""
         if offset <= self.start_offset:
             return False
         self.start_offset = offset
         self.epochs.truncate_from_start(offset)
         self.producers.log_start_moved(offset)
+        if self._range(offset, offset)[0] * FREE_AT_ONCE_SHARE >= len(self._base_offsets):
+            self.free()
         return True
+
+    def free(self) -> None:
+        """Free the batches that lie wholly below the log start. Segments stay as they are."""
+        count = self._range(self.start_offset, self.start_offset)[0]
+        if count:
+            self._remember_maxima(count)
+            self._drop(count)
+            self.cuts += 1
+
+    def _remember_maxima(self, count: int) -> None:
+        """Note the record with the largest timestamp of each segment, if it is about to be
+        freed.
+        """
+        segments = self._segments
+        low = 0
+        for index, base_offset in enumerate(segments.base_offsets):
+            high = count
+            if index + 1 < len(segments):
+                following = segments.base_offsets[index + 1]
+                high = bisect_left(self._base_offsets, following, low, count)
+            if base_offset not in self._freed_maxima:
+                wanted = segments.max_timestamps[index]
+                at = next((i for i in range(low, high) if self._max_timestamp(i) == wanted), -1)
+                found = None if at < 0 else self._first_with(at, wanted)
+                if found is not None:
+                    self._freed_maxima[base_offset] = found
+            low = high
+            if low == count:
+                return
+
+    def drop_segments(self, count: int) -> None:
+        """Drop the oldest segments, which the active one is not among, and all that is in them.
+
+        The log then starts with the segment after them at the earliest.
+        """
+        first = self._segments.base_offsets[count]
+        self._drop(bisect_left(self._base_offsets, first))
+        self._segments.drop(count)
+        self._forget_maxima(first)
+        self.cuts += 1
+        self.move_start(first)
+
+    def _forget_maxima(self, offset: int) -> None:
+        """The segments below `offset` are gone."""
+        for base_offset in [found for found in self._freed_maxima if found < offset]:
+            del self._freed_maxima[base_offset]
+
+    def replace_segments(self, count: int, batches: BatchStore, layout: Segments) -> None:
+        """Put compacted batches, in segments of their own, in place of the first `count` segments.
+
+        The active one is not among them. Offsets stay, the log start too.
+        """
+        first = self._segments.base_offsets[count]
+        shift = self._replace(bisect_left(self._base_offsets, first), batches)
+        self._segments.replace(count, layout, shift)
+        self._forget_maxima(first)
+        self._has_holes = True
+        self.cuts += 1
+
+    # -- cutting off the end -----------------------------------------------------------------------
 
     def truncate(self, offset: int) -> bool:
         """Drop every batch that reaches to `offset` or beyond; False if the log ends before it.
@@ -353,6 +315,9 @@ class ReplicaLog:
         """
         if offset >= self.end_offset:
             return False
+        if offset < self._segments.base_offsets[0]:
+            self.truncate_fully(offset)
+            return True
         count = bisect_left(self._base_offsets, offset)
         if count and self._last_offset(count - 1) >= offset:
             count -= 1
@@ -360,6 +325,12 @@ class ReplicaLog:
         self._cut(count)
         self.end_offset = offset
         self.start_offset = min(self.start_offset, offset)
+        self.first_dirty_offset = min(self.first_dirty_offset, offset)
+        self.cuts += 1
+        segments = self._segments
+        segments.truncate(offset)
+        active = range(bisect_left(self._base_offsets, segments.base_offsets[-1]), count)
+        segments.max_timestamps[-1] = max(map(self._max_timestamp, active), default=NO_TIMESTAMP)
         self.epochs.truncate_from_end(offset)
         self._replay_producers()
         return True
@@ -367,33 +338,23 @@ class ReplicaLog:
     def truncate_fully(self, offset: int) -> None:
         """Drop everything and start anew at `offset`."""
         self._cut(0)
-        self.start_offset = self.end_offset = offset
-        self._segment_offsets[0] = offset
+        self.start_offset = self.end_offset = self.first_dirty_offset = offset
+        self.cuts += 1
+        self._segments = Segments(offset, self.end_position)
+        self._freed_maxima.clear()
         self.epochs.truncate_from_end(0)
         self.producers.clear()
 
-    def _cut(self, count: int) -> None:
-        """Keep the first `count` batches. Their extents are never written to again."""
-        positions = self._positions
-        if count < len(positions):
-            self.end_position = positions[count]
-        end = self.end_position
-        del positions[count:]
-        del self._base_offsets[count:]
-        del self._max_timestamps[count:]
-        extents = bisect_left(self._extent_positions, end)
-        del self._extents[extents:]
-        del self._extent_positions[extents:]
-        self._filling = memoryview(b"")
-        self._filling_at = 0
-        while len(self._segment_positions) > 1 and self._segment_positions[-1] >= end:
-            self._segment_positions.pop()
-            self._segment_offsets.pop()
-
     def _replay_producers(self) -> None:
-        self.producers.clear()
+        """Read the producers' state from the batches; what was written before those stays known."""
+        first = self._base_offsets[0] if self._base_offsets else self.end_offset
+        self.producers.forget_from(first)
         for batch in self.batches():
             self.producers.replay(batch)
+
+
+def _by_timestamp(found: TimestampOffset) -> tuple[int, int]:
+    return found.timestamp, -found.offset
 
 
 def _timestamps(batch: memoryview) -> Iterator[TimestampOffset]:

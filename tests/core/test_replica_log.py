@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker.core import replica_log
-from mockbroker.core.replica_log import ReplicaLog, Segment, TimestampOffset
+from mockbroker.core import batch_store
+from mockbroker.core.replica_log import ReplicaLog, TimestampOffset
+from mockbroker.core.segments import RollLimits, Segment
 from mockbroker_protocol.records import BatchHeader
 from tests.support.requests import batch_of, timed_batch
 
@@ -102,7 +103,7 @@ def test_where_a_read_goes_on_is_known_from_its_size():
 
 def test_a_large_batch_that_fills_its_frame_is_not_copied():
     log = ReplicaLog()
-    batch = batch_of(b"x" * (replica_log.VIEW_BYTES_MIN + 1))
+    batch = batch_of(b"x" * (batch_store.VIEW_BYTES_MIN + 1))
     frame = bytearray(50) + batch
     append(log, batch, frame=frame)
     (piece,), _ = log.read(0, 1, 1 << 30, at_least_one=True)
@@ -112,7 +113,7 @@ def test_a_large_batch_that_fills_its_frame_is_not_copied():
 
 def test_a_large_batch_that_shares_its_frame_is_copied_so_that_the_frame_can_go():
     log = ReplicaLog()
-    batch = batch_of(b"x" * (replica_log.VIEW_BYTES_MIN + 1))
+    batch = batch_of(b"x" * (batch_store.VIEW_BYTES_MIN + 1))
     frame = bytearray(50) + batch + bytearray(len(batch))
     append(log, batch, frame=frame)
     (piece,), _ = log.read(0, 1, 1 << 30, at_least_one=True)
@@ -263,7 +264,7 @@ def test_a_segment_is_rolled_when_a_batch_does_not_fit_or_is_too_late():
     size = len(batch_of(b"v"))
 
     def add(at: int) -> bool:
-        rolled = log.maybe_roll(size, at, 0, segment_bytes=3 * size, segment_ms=1000)
+        rolled = log.maybe_roll(size, at, 0, RollLimits(segment_bytes=3 * size, segment_ms=1000))
         append(log, batch_of(b"v", timestamp=at))
         return rolled
 
@@ -272,7 +273,9 @@ def test_a_segment_is_rolled_when_a_batch_does_not_fit_or_is_too_late():
     assert add(1004)
     assert log.segments == [Segment(0, 3 * size), Segment(3, 2 * size), Segment(5, size)]
     log.truncate(3)
-    assert log.segments == [Segment(0, 3 * size)]
+    assert log.segments == [Segment(0, 3 * size), Segment(3, 0)]
+    log.truncate(2)
+    assert log.segments == [Segment(0, 2 * size)]
 
 
 @pytest.mark.parametrize(("records", "size"), [(16, 1024), (1, 1024), (960, 1024), (150, 1024)])

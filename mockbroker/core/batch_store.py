@@ -1,0 +1,235 @@
+"""Where the bytes of a log lie: batches in the order of their offsets, each held once, handed out
+uncopied.
+
+Nouns: a *batch* is an opaque run of bytes with a base offset. The bytes lie in *extents*, stretches
+of memory that hold one large batch or many small ones back to back. A batch's *position* is the
+number of bytes put before it, so that sizes are differences of positions, whatever extents they
+cross. Only differences mean something: compaction moves positions, even below zero.
+
+What is dropped is dropped, never overwritten, because a connection may still be sending a view of
+it.
+
+Where the bytes lie was settled by measurement. A view of the request's frame costs 400 bytes beside
+the batch (the memoryview and what it is a view of), and it keeps the whole frame alive, other
+partitions' batches included. So a batch below `VIEW_BYTES_MIN` is copied, once, into the extent
+that is being filled, which costs less than keeping the view; small batches thereby also leave as
+one piece, however many they are. A larger batch that makes up nearly all of its frame is kept where
+it is, and one that does not is copied to an extent of its own.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+VIEW_BYTES_MIN = 32 * 1024
+EXTENT_BYTES_MIN = 1024
+EXTENT_BYTES_MAX = 1024 * 1024
+NO_TIMESTAMP = -1
+
+_I64 = struct.Struct(">q")
+_I32 = struct.Struct(">i")
+_LAST_OFFSET_DELTA_AT = 23
+_MAX_TIMESTAMP_AT = 35
+
+
+class BatchStore:
+    """Batches with rising base offsets."""
+
+    __slots__ = (
+        "_base_offsets",
+        "_extent_positions",
+        "_extents",
+        "_filling",
+        "_filling_at",
+        "_max_timestamps",
+        "_positions",
+        "end_position",
+    )
+
+    def __init__(self) -> None:
+        self.end_position = 0
+        # One entry per batch. The timestamps are running maxima, so they rise and can be bisected.
+        self._base_offsets = array("q")
+        self._positions = array("q")
+        self._max_timestamps = array("q")
+        self._extents: list[memoryview] = []
+        self._extent_positions: list[int] = []
+        self._filling = memoryview(b"")
+        self._filling_at = 0
+
+    # -- putting in --------------------------------------------------------------------------------
+
+    def put(self, batch: memoryview, base_offset: int, max_timestamp: int) -> None:
+        """Add one whole batch behind the last one. The store may keep the view or copy it."""
+        position = self.end_position
+        size = len(batch)
+        if size >= VIEW_BYTES_MIN:
+            # `obj` is the frame: a slice of a memoryview refers to what lies below all of them.
+            if size * 8 < len(batch.obj) * 7:  # type: ignore[arg-type]
+                batch = memoryview(bytes(batch))
+            self._extents.append(batch.toreadonly())
+            self._extent_positions.append(position)
+            self._filling = self._filling[self._filling_at :]
+            self._filling_at = 0
+        else:
+            self._copy_in(batch, size, position)
+        self._base_offsets.append(base_offset)
+        self._positions.append(position)
+        timestamps = self._max_timestamps
+        if timestamps and timestamps[-1] > max_timestamp:
+            timestamps.append(timestamps[-1])
+        else:
+            timestamps.append(max_timestamp)
+        self.end_position = position + size
+
+    def _copy_in(self, batch: memoryview, size: int, position: int) -> None:
+        """Put a batch behind the last one, in the extent being filled or in a fresh one.
+
+        A fresh extent takes an eighth of what the store holds, within bounds, so that what is not
+        filled yet stays a small part of a large log and a small log stays small.
+        """
+        at = self._filling_at
+        end = at + size
+        filling = self._filling
+        if end > len(filling):
+            held = position - self._positions[0] if self._positions else 0
+            room = min(max(held // 8, EXTENT_BYTES_MIN), EXTENT_BYTES_MAX)
+            filling = self._filling = memoryview(bytearray(max(room, size)))
+            at, end = 0, size
+        filling[at:end] = batch
+        if at == 0:
+            self._extents.append(filling.toreadonly())
+            self._extent_positions.append(position)
+        self._filling_at = end
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def batches(self) -> Iterator[memoryview]:
+        """Every batch, in order."""
+        for index in range(len(self._base_offsets)):
+            yield self._batch(index)
+
+    @property
+    def batch_count(self) -> int:
+        return len(self._base_offsets)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of all batches that are here."""
+        return self.end_position - self._positions[0] if self._positions else 0
+
+    def _batch(self, index: int) -> memoryview:
+        return self._pieces(self._positions[index], self._position_after(index))[0]
+
+    def _position_after(self, index: int) -> int:
+        """Where a batch ends; -1 stands for what comes before the first one."""
+        following = index + 1
+        positions = self._positions
+        return positions[following] if following < len(positions) else self.end_position
+
+    def _pieces(self, begin: int, end: int) -> list[memoryview]:
+        """The stretches of memory between two positions."""
+        extents, starts = self._extents, self._extent_positions
+        index = bisect_right(starts, begin) - 1
+        pieces = []
+        while begin < end:
+            start = starts[index]
+            index += 1
+            extent_end = starts[index] if index < len(starts) else self.end_position
+            stop = end if end < extent_end else extent_end
+            extent = extents[index - 1]
+            if begin == start and stop - start == len(extent):
+                pieces.append(extent)
+            else:
+                pieces.append(extent[begin - start : stop - start])
+            begin = stop
+        return pieces
+
+    def _last_offset(self, index: int) -> int:
+        delta: int = _I32.unpack_from(self._batch(index), _LAST_OFFSET_DELTA_AT)[0]
+        return self._base_offsets[index] + delta
+
+    def _max_timestamp(self, index: int) -> int:
+        """The largest timestamp of one batch alone."""
+        timestamp: int = _I64.unpack_from(self._batch(index), _MAX_TIMESTAMP_AT)[0]
+        return timestamp
+
+    # -- taking away -------------------------------------------------------------------------------
+
+    def _cut(self, count: int) -> None:
+        """Keep the first `count` batches. Their extents are never written to again."""
+        positions = self._positions
+        if count < len(positions):
+            self.end_position = positions[count]
+        del positions[count:]
+        del self._base_offsets[count:]
+        del self._max_timestamps[count:]
+        extents = bisect_left(self._extent_positions, self.end_position)
+        del self._extents[extents:]
+        del self._extent_positions[extents:]
+        self._stop_filling()
+
+    def _drop(self, count: int) -> None:
+        """Forget the first `count` batches, and the memory in which nothing else lies."""
+        if count == len(self._base_offsets):
+            del self._extents[:]
+            del self._extent_positions[:]
+            self._stop_filling()
+        else:
+            extents = bisect_right(self._extent_positions, self._positions[count]) - 1
+            del self._extents[:extents]
+            del self._extent_positions[:extents]
+        del self._positions[:count]
+        del self._base_offsets[:count]
+        del self._max_timestamps[:count]
+        self._settle_maxima(0)
+
+    def _replace(self, count: int, front: BatchStore) -> int:
+        """Put what `front` holds in place of the first `count` batches.
+
+        The positions of the others stay; what was at position 0 of `front` is at the returned one.
+        """
+        boundary = self._position_after(count - 1)
+        shift = boundary - front.end_position
+        if count == len(self._base_offsets):
+            extents, starts = [], []
+            self._stop_filling()
+        else:
+            at = bisect_right(self._extent_positions, boundary) - 1
+            extents, starts = self._extents[at:], self._extent_positions[at:]
+            extents[0] = extents[0][boundary - starts[0] :]
+            starts[0] = boundary
+        self._extents = front._extents + extents
+        self._extent_positions = [start + shift for start in front._extent_positions] + starts
+        moved = array("q", map(shift.__add__, front._positions))
+        self._positions = moved + self._positions[count:]
+        self._base_offsets = front._base_offsets + self._base_offsets[count:]
+        self._max_timestamps = front._max_timestamps + self._max_timestamps[count:]
+        self._settle_maxima(len(moved))
+        return shift
+
+    def seal(self) -> None:
+        """Give back the room that is left in the last extent."""
+        if self._filling_at:
+            self._extents[-1] = memoryview(bytes(self._filling[: self._filling_at]))
+        self._stop_filling()
+
+    def _stop_filling(self) -> None:
+        self._filling = memoryview(b"")
+        self._filling_at = 0
+
+    def _settle_maxima(self, index: int) -> None:
+        """Correct the running maxima from `index` on, after what comes before has changed.
+
+        From where one of them is right again, all are.
+        """
+        maxima = self._max_timestamps
+        running = maxima[index - 1] if index else NO_TIMESTAMP
+        for at in range(index, len(maxima)):
+            running = max(running, self._max_timestamp(at))
+            if running == maxima[at]:
+                return
+            maxima[at] = running
