@@ -14,6 +14,7 @@ import trio
 from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError, TopicSpec
 from mockbroker.actors.connection import Trace
 from mockbroker.actors.server import ClusterServer, open_server
+from mockbroker.actors.steering import SteerableClock
 from mockbroker.core.errors import ConfigError
 
 DEFAULT_PORT = 9092
@@ -210,7 +211,14 @@ def serve(
             from mockbroker.actors.trace import print_trace
 
             tracer = print_trace
-        trio.run(_serve, config, None if no_admin else admin_port, ready_file, tracer)
+        trio.run(
+            _serve,
+            config,
+            None if no_admin else admin_port,
+            ready_file,
+            tracer,
+            clock=SteerableClock(),
+        )
     except* (ServerError, ConfigError) as group:
         click.echo(f"mockbroker: {_first(group)}", err=True)
         sys.exit(BAD_USAGE)
