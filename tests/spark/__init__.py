@@ -1,0 +1,1 @@
+"""Spark's Kafka connector, batch and streaming, against the cluster."""
