@@ -60,4 +60,5 @@ class ServerView:
             for shard in broker.groups.shards():
                 if not isinstance(shard, ErrorCode):
                     states.update(group.state.value for group in shard.groups.values())
+                    states.update(group.state.value for group in shard.consumers.groups.values())
         return dict(states)

@@ -296,7 +296,7 @@ class ClassicGroup(GroupRounds):
 
     # ---------------------------------------------------------------------------- Load, the end
 
-    def _on_loaded(self, _: Loaded, now_ms: int) -> None:
+    def _on_loaded(self, loaded: Loaded, now_ms: int) -> None:
         for member in self.roster.members.values():
             self._renew(member, now_ms)
         size = len(self.roster.members)
@@ -304,10 +304,12 @@ class ClassicGroup(GroupRounds):
             # The limit was lowered: a rebalance lets members commit before some of them are
             # refused.
             self._prepare_rebalance(f"{size} members were loaded, more than group.max.size", now_ms)
+        elif loaded.rebalance is not None:
+            self._prepare_rebalance(loaded.rebalance, now_ms)
 
-    def _on_unload(self, _: Unload, now_ms: int) -> None:
+    def _on_unload(self, unload: Unload, now_ms: int) -> None:
         for member in self.roster.members.values():
-            self._answer_parked(member, ErrorCode.NOT_COORDINATOR, member.member_id)
+            self._answer_parked(member, unload.error, member.member_id)
         self._bury("the coordinator has moved", now_ms)
 
     def _on_delete(self, _: Delete, now_ms: int) -> None:

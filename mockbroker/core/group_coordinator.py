@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.core.group_classic import GroupSettings
+from mockbroker.core.group_consumer_topics import ClusterTopics
 from mockbroker.core.group_expiry import expire
 from mockbroker.core.group_loader import load
 from mockbroker.core.group_shard import GroupShard
@@ -38,6 +39,7 @@ class GroupCoordinator:
         "session_timeout_max_ms",
         "session_timeout_min_ms",
         "settings",
+        "topics",
     )
 
     def __init__(self, cluster: Cluster, broker_id: int) -> None:
@@ -51,6 +53,7 @@ class GroupCoordinator:
         self.session_timeout_min_ms = config("group.min.session.timeout.ms")
         self.session_timeout_max_ms = config("group.max.session.timeout.ms")
         self.offset_metadata_max = config("offset.metadata.max.bytes")
+        self.topics = ClusterTopics(cluster)
         self._shards: dict[int, GroupShard] = {}
         self._expiring = False
         cluster.on_topic_deleted.append(self._on_topic_deleted)

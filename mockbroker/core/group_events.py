@@ -146,11 +146,21 @@ class Tick(msgspec.Struct, frozen=True):
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """The group has been read back from the log, whole: sessions start to run."""
+    """The group has been read back from the log, whole: sessions start to run.
+
+    Or it has been made of a consumer group, which may be a `rebalance` reason.
+    """
+
+    rebalance: str | None = None
 
 
 class Unload(msgspec.Struct, frozen=True):
-    """The coordinator has moved: whoever waits is told to look for the new one."""
+    """The coordinator has moved: whoever waits is told to look for the new one.
+
+    Or the group has become one of another protocol: whoever waits is to join that one.
+    """
+
+    error: ErrorCode = ErrorCode.NOT_COORDINATOR
 
 
 class Delete(msgspec.Struct, frozen=True):

@@ -10,6 +10,8 @@ Source: OffsetExpirationConditionImpl, ClassicGroup.offsetExpirationCondition.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.group_states import State
@@ -29,32 +31,55 @@ def expire(shard: GroupShard, retention_ms: int, now_ms: int) -> None:
         shard.drop_offsets(group_id, expired)
         if all_expired and group.state is State.EMPTY:
             shard.bury_group(group)
+    for consumer in list(shard.consumers.groups.values()):
+        group_id = consumer.group_id
+        expired, all_expired = _expired(
+            shard, group_id, consumer.is_subscribed, _committed_ms, retention_ms, now_ms
+        )
+        shard.drop_offsets(group_id, expired)
+        if all_expired and consumer.is_empty():
+            shard.consumers.delete(group_id)
 
 
 def expired_offsets(
     shard: GroupShard, group: ClassicGroup, retention_ms: int, now_ms: int
 ) -> tuple[list[tuple[str, int]], bool]:
     """The (topic, partition) keys of a group that have expired, and whether that is all it has."""
-    topics = shard.offsets.of_group(group.group_id)
-    if not topics:
-        return [], not shard.offsets.has_open_transaction(group.group_id)
-    if not _may_expire(group):
+    if shard.offsets.of_group(group.group_id) and not _may_expire(group):
         return [], False
+    return _expired(
+        shard,
+        group.group_id,
+        partial(is_subscribed, group),
+        partial(_age_starts_ms, group),
+        retention_ms,
+        now_ms,
+    )
+
+
+def _expired(
+    shard: GroupShard,
+    group_id: str,
+    reads: Callable[[str], bool],
+    age_starts_ms: Callable[[OffsetAndMetadata], int],
+    retention_ms: int,
+    now_ms: int,
+) -> tuple[list[tuple[str, int]], bool]:
     expired: list[tuple[str, int]] = []
     kept = False
-    for topic, partitions in topics.items():
-        if is_subscribed(group, topic):
+    for topic, partitions in shard.offsets.of_group(group_id).items():
+        if reads(topic):
             kept = True
             continue
         for partition, value in partitions.items():
-            base_ms = _age_starts_ms(group, value)
+            base_ms = age_starts_ms(value)
             if _is_over(value, base_ms, retention_ms, now_ms) and not shard.offsets.has_pending(
-                group.group_id, topic, partition
+                group_id, topic, partition
             ):
                 expired.append((topic, partition))
             else:
                 kept = True
-    return expired, not kept and not shard.offsets.has_open_transaction(group.group_id)
+    return expired, not kept and not shard.offsets.has_open_transaction(group_id)
 
 
 def _may_expire(group: ClassicGroup) -> bool:
@@ -66,6 +91,11 @@ def _may_expire(group: ClassicGroup) -> bool:
 def _age_starts_ms(group: ClassicGroup, value: OffsetAndMetadata) -> int:
     if group.roster.protocol_type is not None and group.state is State.EMPTY:
         return group.state_timestamp_ms
+    return value.commit_timestamp_ms
+
+
+def _committed_ms(value: OffsetAndMetadata) -> int:
+    """In a consumer group the age counts from the commit, whatever became of the group."""
     return value.commit_timestamp_ms
 
 

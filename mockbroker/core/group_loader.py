@@ -12,8 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.group_classic import ClassicGroup
+from mockbroker.core.group_consumer_records import ConsumerRecord
+from mockbroker.core.group_consumer_records import parse as parse_consumer
 from mockbroker.core.group_records import GroupRecord, OffsetRecord, parse
-from mockbroker_protocol.exceptions import DecodeError
+from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
 from mockbroker_protocol.records import (
     BatchHeader,
     ControlType,
@@ -56,12 +58,15 @@ def replay(shard: GroupShard, record: Record, producer_id: int, now_ms: int) -> 
     So is what cannot be read; only an administrator's client can have produced it. It is counted in
     `unreadable`. (Kafka gives the whole partition up.)
     """
+    parsed: GroupRecord | OffsetRecord | ConsumerRecord | None
     try:
-        parsed = parse(record)
-    except DecodeError:
+        parsed = parse(record) or parse_consumer(record)
+    except (DecodeError, UnknownVersionError):
         shard.unreadable += 1
         return
-    if isinstance(parsed, OffsetRecord):
+    if isinstance(parsed, ConsumerRecord):
+        shard.consumers.replay(parsed.group_id, parsed.change)
+    elif isinstance(parsed, OffsetRecord):
         _replay_offset(shard, parsed, producer_id, now_ms)
     elif isinstance(parsed, GroupRecord):
         if parsed.image is None:
@@ -77,7 +82,7 @@ def _replay_offset(shard: GroupShard, record: OffsetRecord, producer_id: int, no
     if record.value is None:
         shard.offsets.remove(*key)
         return
-    if record.group_id not in shard.groups:
+    if record.group_id not in shard.groups and record.group_id not in shard.consumers.groups:
         shard.simple_group(record.group_id, now_ms)
     if producer_id < 0:
         shard.offsets.commit(*key, record.value)

@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, cast
 
 from mockbroker.core import group_records
 from mockbroker.core.group_classic import ClassicGroup, GroupSettings
+from mockbroker.core.group_consumer_shard import ConsumerGroups
 from mockbroker.core.group_events import (
     NO_MEMBER_ID,
     Delete,
     Effect,
     Event,
+    Heartbeat,
+    HeartbeatResult,
     Join,
     JoinResult,
     Leave,
@@ -73,6 +76,7 @@ class GroupShard:
         "_cluster",
         "_timers",
         "broker_id",
+        "consumers",
         "groups",
         "loading",
         "offsets",
@@ -90,7 +94,8 @@ class GroupShard:
         self.partition = partition
         self.broker_id = broker_id
         self.settings = settings
-        self.groups: dict[str, ClassicGroup] = {}
+        self.groups: dict[str, ClassicGroup] = {}  # an id is either here or in `consumers`
+        self.consumers = ConsumerGroups(self, cluster)
         self.offsets = OffsetStore()
         self.loading = False
         self.unloaded = False
@@ -100,6 +105,8 @@ class GroupShard:
 
     def join(self, group_id: str, join: Join) -> None:
         """JoinGroup. A group comes into being with its first member that has no id yet."""
+        if self.consumers.join(group_id, join):
+            return
         now_ms = self._cluster.now_ms()
         group = self.groups.get(group_id)
         if group is not None:
@@ -120,6 +127,8 @@ class GroupShard:
     def sync(self, group_id: str, sync: Sync) -> None:
         """SyncGroup."""
         group = self.groups.get(group_id)
+        if group is None and self.consumers.tell(group_id, sync):
+            return
         if group is None:
             _answer(sync.slot, SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
         else:
@@ -131,6 +140,15 @@ class GroupShard:
         """Heartbeat."""
         group = self.groups.get(group_id)
         if group is None:
+            results: list[HeartbeatResult] = []
+            beat = Heartbeat(
+                slot=results.append,
+                member_id=member_id,
+                instance_id=instance_id,
+                generation=generation,
+            )
+            if self.consumers.tell(group_id, beat):
+                return results[0].error
             return ErrorCode.UNKNOWN_MEMBER_ID
         error = group.heartbeat(member_id, instance_id, generation, self._cluster.now_ms())
         self._rearm(group)
@@ -139,6 +157,8 @@ class GroupShard:
     def leave(self, group_id: str, leave: Leave) -> None:
         """LeaveGroup."""
         group = self.groups.get(group_id)
+        if group is None and self.consumers.tell(group_id, leave):
+            return
         if group is None:
             unknown = ErrorCode.UNKNOWN_MEMBER_ID
             left = tuple(LeftMember(m.member_id, m.instance_id, unknown) for m in leave.members)
@@ -157,11 +177,19 @@ class GroupShard:
         *,
         unknown_group: ErrorCode,
         transactional: bool = False,
+        version: int = 9,
     ) -> ErrorCode:
         """Whether offsets may be committed. Without a generation a group comes into being.
 
         `unknown_group` answers a commit that names a generation of a group that is not there.
+        `version` is OffsetCommit's: members of consumer groups have to know v9. Of these, ask
+        `consumers.check_partition` for each partition as well.
         """
+        consumer = self.consumers.groups.get(group_id)
+        if consumer is not None:
+            return consumer.check_commit(
+                member_id, instance_id, generation, transactional=transactional, version=version
+            )
         now_ms = self._cluster.now_ms()
         group = self.groups.get(group_id)
         if group is None:
@@ -198,16 +226,19 @@ class GroupShard:
     ) -> ErrorCode | dict[tuple[str, int], ErrorCode]:
         """OffsetDelete: an error for the whole request, or one for each (topic, partition)."""
         group = self.groups.get(group_id)
-        verdict = group.answer(Ask.DELETE_OFFSETS) if group else ErrorCode.GROUP_ID_NOT_FOUND
-        if group is None or verdict is ErrorCode.GROUP_ID_NOT_FOUND:
-            return ErrorCode.GROUP_ID_NOT_FOUND
-        if verdict is Step.UNSUBSCRIBED and not group.is_consumer():
-            return ErrorCode.NON_EMPTY_GROUP
+        reads = self.consumers.reads(group_id)
+        if reads is None:
+            verdict = group.answer(Ask.DELETE_OFFSETS) if group else ErrorCode.GROUP_ID_NOT_FOUND
+            if group is None or verdict is ErrorCode.GROUP_ID_NOT_FOUND:
+                return ErrorCode.GROUP_ID_NOT_FOUND
+            if verdict is Step.UNSUBSCRIBED and not group.is_consumer():
+                return ErrorCode.NON_EMPTY_GROUP
+            reads = partial(is_subscribed, group)
         outcome: dict[tuple[str, int], ErrorCode] = {}
         doomed: list[tuple[str, int]] = []
         for key in partitions:
             topic, partition = key
-            if is_subscribed(group, topic):
+            if reads(topic):
                 outcome[key] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
                 continue
             outcome[key] = NONE
@@ -249,15 +280,22 @@ class GroupShard:
         """DeleteGroups: an Empty group goes, with all its offsets."""
         group = self.groups.get(group_id)
         if group is None:
-            return ErrorCode.GROUP_ID_NOT_FOUND
+            return self.consumers.delete(group_id)
         verdict = group.answer(Ask.DELETE_GROUP)
         assert isinstance(verdict, ErrorCode)
         return verdict if verdict is not NONE else self.bury_group(group)
 
     def bury_group(self, group: ClassicGroup) -> ErrorCode:
         """Write the tombstones of an Empty group and its offsets, and forget both."""
-        now_ms = self._cluster.now_ms()
         group_id = group.group_id
+        error = self.append_end(group_id, (group_records.group_tombstone(group_id),))
+        if error is NONE:
+            self._run(group, Delete(), self._cluster.now_ms())
+            self.forget_group(group_id)
+        return error
+
+    def append_end(self, group_id: str, tombstones: Iterable[KeyValue]) -> ErrorCode:
+        """Write the tombstones of a group behind those of its offsets, which thereby are gone."""
         keys = self.offsets.keys_of_group(group_id)
         while len(keys) > TOMBSTONES_PER_BATCH_MAX:
             some, keys = keys[:TOMBSTONES_PER_BATCH_MAX], keys[TOMBSTONES_PER_BATCH_MAX:]
@@ -265,15 +303,22 @@ class GroupShard:
             if error is not NONE:
                 return error
         records: list[KeyValue] = [group_records.offset_tombstone(group_id, *key) for key in keys]
-        records.append(group_records.group_tombstone(group_id))
-        error, _ = self.append(records, now_ms)
-        if error is not NONE:
-            return error
-        for key in keys:
-            self.offsets.remove(group_id, *key)
-        self._run(group, Delete(), now_ms)
-        self.forget_group(group_id)
-        return NONE
+        records += tombstones
+        error, _ = self.append(records, self._cluster.now_ms())
+        if error is NONE:
+            for key in keys:
+                self.offsets.remove(group_id, *key)
+        return error
+
+    def adopt(self, group: ClassicGroup, rebalance: str | None) -> None:
+        """Take in what was a consumer group and is a classic one in the log by now."""
+        self.groups[group.group_id] = group
+        self._run(group, Loaded(rebalance), self._cluster.now_ms())
+
+    def displace(self, group: ClassicGroup) -> None:
+        """Let go of what is a consumer group by now; whoever waits is to join that one."""
+        self._run(group, Unload(ErrorCode.REBALANCE_IN_PROGRESS), self._cluster.now_ms())
+        self.forget_group(group.group_id)
 
     def forget_group(self, group_id: str) -> None:
         """Take the group out of memory, with its timer."""
@@ -291,6 +336,7 @@ class GroupShard:
         self.partition.watch(self)
         for group in list(self.groups.values()):
             self._run(group, Loaded(), now_ms)
+        self.consumers.start()
 
     def partition_changed(self, partition: Partition) -> None:
         """The partition's watcher: without the leadership there is nothing left to do here."""
@@ -307,6 +353,7 @@ class GroupShard:
         for group in list(self.groups.values()):
             self._run(group, Unload(), now_ms)
             self.forget_group(group.group_id)
+        self.consumers.unload()
 
     # ----------------------------------------------------------------------------------- the inside
 

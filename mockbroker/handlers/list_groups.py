@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from mockbroker.core.group_base import CONSUMER_PROTOCOL_TYPE
+from mockbroker.core.group_shard import GroupShard
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_groups import (
@@ -11,6 +15,7 @@ from mockbroker_protocol.messages.list_groups import (
 )
 
 CLASSIC = "classic"
+CONSUMER = "consumer"
 
 
 @api(ApiKey.LIST_GROUPS, versions=(0, 5))
@@ -22,15 +27,27 @@ def list_groups(ctx: RequestContext, request: ListGroupsRequest) -> ListGroupsRe
     for shard in ctx.broker.groups.shards():
         if isinstance(shard, ErrorCode):
             return ListGroupsResponse(error_code=shard)
-        listed += [
-            ListedGroup(
-                group_id=group.group_id,
-                protocol_type=group.roster.protocol_type or "",
-                group_state=group.state.value,
-                group_type=CLASSIC,
-            )
-            for group in shard.groups.values()
-            if (not states or group.state.value.lower() in states)
-            and (not types or CLASSIC in types)
-        ]
+        listed += (
+            line
+            for line in _all(shard)
+            if (not states or line.group_state.lower() in states)
+            and (not types or line.group_type in types)
+        )
     return ListGroupsResponse(groups=listed)
+
+
+def _all(shard: GroupShard) -> Iterator[ListedGroup]:
+    for group in shard.groups.values():
+        yield ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.roster.protocol_type or "",
+            group_state=group.state.value,
+            group_type=CLASSIC,
+        )
+    for consumer in shard.consumers.groups.values():
+        yield ListedGroup(
+            group_id=consumer.group_id,
+            protocol_type=CONSUMER_PROTOCOL_TYPE,
+            group_state=consumer.state.value,
+            group_type=CONSUMER,
+        )

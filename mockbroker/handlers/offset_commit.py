@@ -88,6 +88,7 @@ def _commit(
             if ctx.api_version >= GROUP_NOT_FOUND_SINCE
             else ErrorCode.ILLEGAL_GENERATION
         ),
+        version=ctx.api_version,
     )
     if error is not NONE:
         answer.add_all(lines, error)
@@ -99,6 +100,16 @@ def _commit(
         metadata = partition.committed_metadata
         if metadata is not None and len(metadata) > metadata_max:
             outcome.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+            continue
+        refused = shard.consumers.check_partition(
+            group_id,
+            request.member_id,
+            request.generation_id_or_member_epoch,
+            topic_id,
+            partition.partition_index,
+        )
+        if refused is not NONE:
+            outcome.append(refused)
             continue
         value = _value(partition, topic_id, ctx.now_ms, request.retention_time_ms)
         commits.append((topic, partition.partition_index, value))

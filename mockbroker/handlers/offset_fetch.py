@@ -56,6 +56,9 @@ def _fetch(
     shard = ctx.broker.groups.shard_of(group_id)
     if isinstance(shard, ErrorCode):
         return OffsetFetchResponseGroup(group_id=group_id, error_code=shard)
+    error = shard.consumers.check_fetch(group_id, wanted.member_id, wanted.member_epoch)
+    if error is not ErrorCode.NONE:
+        return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
     if wanted.topics is None:
         topics = _all_topics(ctx, shard, group_id, require_stable)
     else:
