@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mockbroker.core.topic import Topic
 
 HASH_BYTES = 8
+NEVER = -1
 
 
 class TopicInfo(NamedTuple):
@@ -40,7 +41,7 @@ class TopicSource(Protocol):
 
     @property
     def created_version(self) -> int:
-        """The version as of which the newest topic was there."""
+        """The version as of which somebody first saw the newest topic."""
 
     def by_name(self, name: str) -> TopicInfo | None: ...
 
@@ -63,21 +64,38 @@ def metadata_hash(source: TopicSource, names: Iterable[str]) -> int:
 class ClusterTopics:
     """The topics of a cluster."""
 
-    __slots__ = ("_cluster", "_infos", "_version", "created_version")
+    __slots__ = ("_cluster", "_created_version", "_infos", "_known", "_known_version", "_version")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._infos: dict[str, TopicInfo] = {}
-        self._version = -1
-        self.created_version = cluster.metadata_epoch
-        cluster.on_topic_created.append(self._on_topic_created)
+        self._version = NEVER
+        # The topics that were there when somebody last asked, and what version that was.
+        self._known: set[bytes] = set()
+        self._known_version = NEVER
+        self._created_version = NEVER
 
     @property
     def version(self) -> int:
         return self._cluster.metadata_epoch
 
+    @property
+    def created_version(self) -> int:
+        self._look_around()
+        return self._created_version
+
     def names(self) -> Iterable[str]:
+        self._look_around()
         return self._cluster.topics
+
+    def _look_around(self) -> None:
+        version = self.version
+        if version != self._known_version:
+            present = set(self._cluster.topics_by_id)
+            if not present <= self._known:
+                self._created_version = version
+            self._known = present
+            self._known_version = version
 
     def by_name(self, name: str) -> TopicInfo | None:
         topic = self._cluster.topics.get(name)
@@ -108,6 +126,3 @@ class ClusterTopics:
             )
             hasher.update(f"{partition.index}:{racks}".encode())
         return TopicInfo(topic.topic_id, topic.name, len(topic.partitions), hasher.digest())
-
-    def _on_topic_created(self, _: Topic) -> None:
-        self.created_version = self.version
