@@ -1,0 +1,37 @@
+"""Tours of clients run against ours and, marked `real_kafka`, against Kafka itself.
+
+So an assertion here is what Kafka does, not what we think it does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(
+    scope="session",
+    params=["mockbroker", pytest.param("kafka", marks=pytest.mark.real_kafka)],
+)
+def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A cluster for the whole run: three brokers of ours, or a real one."""
+    if request.param == "kafka":
+        from tests.support.real_kafka import RealKafka
+
+        with RealKafka() as kafka:
+            yield kafka.bootstrap_servers
+    else:
+        from mockbroker_fixtures.cluster import Cluster
+
+        with Cluster(brokers=3) as cluster:
+            yield cluster.bootstrap_servers
+
+
+@pytest.fixture
+def name() -> str:
+    """A name for a topic or a group that no other test has."""
+    return f"python-{next(_numbers)}"
