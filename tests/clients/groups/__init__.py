@@ -1,0 +1,1 @@
+"""Consumer groups as real clients live them: sharing, joining, rebalancing, falling silent."""

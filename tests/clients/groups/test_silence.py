@@ -1,0 +1,138 @@
+"""Members that fall silent: killed, frozen, too slow, restarted; and those that leave properly."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from confluent_kafka import KafkaError
+
+from mockbroker_fixtures import Cluster
+from mockbroker_protocol import ApiKey
+from tests.support.member_process import MemberProcess
+from tests.support.members import Members, look
+from tests.support.request_log import RequestLog
+from tests.support.watched import fill
+
+# Long enough for a busy machine to heartbeat in time, short enough to wait for.
+SESSION_MS = 1_000
+# The others must never be taken for silent, however busy the machine.
+PATIENT = {"session_timeout_ms": 60_000}
+SHORT = {"session_timeout_ms": SESSION_MS}
+
+
+def seconds_since(at_s: float) -> float:
+    return time.monotonic() - at_s
+
+
+@pytest.mark.covers("S190", "S210")
+@pytest.mark.mock_kafka(topics={"t": 3})
+def test_partitions_of_a_killed_member_go_to_the_others(kafka: Cluster, members: Members) -> None:
+    """After its session timeout, not before; they go on from what it had committed, losing nothing."""
+    others = [members("g", "t", **PATIENT) for _ in range(2)]
+    with MemberProcess(kafka, "g", "t", commits=True, **SHORT) as victim:
+        members.until(lambda: len(victim.owned) == 1 and all(len(m.owned) == 1 for m in others))
+        generation = look(kafka, "g").generation
+        (orphan,) = victim.owned
+        fill(kafka, "t", 30, partition=orphan[1])
+        read = victim.wait_for_records(30)
+        killed_s = time.monotonic()
+        victim.kill()
+    fill(kafka, "t", 10, partition=orphan[1])
+    members.settle(*others, partitions=3)
+    assert seconds_since(killed_s) >= SESSION_MS / 1000 - 0.3  # its last heartbeat was earlier
+    assert look(kafka, "g").generation == generation + 1
+    members.collect(10)
+    assert read == [str(n) for n in range(30)]
+    assert [(r.partition(), r.offset()) for m in others for r in m.records] == [
+        (orphan[1], offset) for offset in range(30, 40)
+    ]
+
+
+@pytest.mark.covers("S213")
+def test_slow_work_is_no_death_and_death_is_found_soon(
+    kafka: Cluster, members: Members, log: RequestLog
+) -> None:
+    """Two timers: heartbeats go on while the application works, for twice the session and more;
+    a killed process is out after one session; neither has to wait for the other's timer.
+    """
+    busy = members("g", "t", max_poll_interval_ms=60_000, **SHORT)
+    members.settle(busy, partitions=4)
+    before = look(kafka, "g")
+    worked = len(log.of(ApiKey.HEARTBEAT))
+    # Work: no poll, until the group has heard heartbeats for two and a half sessions.
+    first = log.wait_for(ApiKey.HEARTBEAT, count=worked + 1)[-1]
+    log.wait_for(
+        ApiKey.HEARTBEAT,
+        lambda beat: beat.arrived_ns - first.arrived_ns > 2.5 * SESSION_MS * 1e6,
+    )
+    assert look(kafka, "g") == before
+    with MemberProcess(kafka, "g", "t", **SHORT) as victim:
+        members.until(lambda: len(victim.owned) == 2 and len(busy.owned) == 2)
+        victim.kill()
+        killed_s = time.monotonic()
+    members.settle(busy, partitions=4)
+    assert seconds_since(killed_s) < 30  # far below max.poll.interval.ms
+
+
+@pytest.mark.covers("S212", "S213")
+def test_a_member_that_does_not_poll_leaves_by_itself(
+    kafka: Cluster, members: Members, log: RequestLog
+) -> None:
+    """At max.poll.interval.ms it says LeaveGroup, its partitions move, and its next poll rejoins."""
+    hung = members(
+        "g", "t", max_poll_interval_ms=1_500, session_timeout_ms=1_500, heartbeat_interval_ms=50
+    )
+    other = members("g", "t", **PATIENT)
+    members.settle(hung, other, partitions=4)
+    hung_s = time.monotonic()
+    members.settle(other, partitions=4, polling=[other])
+    assert 1.2 <= seconds_since(hung_s) < 20
+    (left,) = log.of(ApiKey.LEAVE_GROUP)
+    assert left.client_id == hung.name
+    members.until(lambda: bool(hung.errors))
+    assert hung.errors[0].code() == KafkaError._MAX_POLL_EXCEEDED
+    members.settle(hung, other, partitions=4)
+    assert "lost" in [event.kind for event in hung.events]
+
+
+@pytest.mark.covers("S217")
+def test_a_member_that_closes_is_gone_at_once(
+    kafka: Cluster, members: Members, log: RequestLog
+) -> None:
+    """LeaveGroup, and the others have its partitions long before its session would have ended."""
+    stays, leaves = members("g", "t", **PATIENT), members("g", "t", **PATIENT)
+    members.settle(stays, leaves, partitions=4)
+    started_s = time.monotonic()
+    leaves.consumer.close()
+    leaves.closed = True
+    (left,) = log.of(ApiKey.LEAVE_GROUP)
+    assert left.client_id == leaves.name
+    members.settle(stays, partitions=4)
+    assert seconds_since(started_s) < 10
+
+
+@pytest.mark.covers("S221", "S180")
+@pytest.mark.mock_kafka(topics={"t": 2})
+def test_a_frozen_member_learns_late_that_it_lost_everything(
+    kafka: Cluster, members: Members
+) -> None:
+    """The other owns everything once its session is over. Thawed, it is told that its
+    partitions are lost, and joins again; what the other committed stands.
+    """
+    other = members("g", "t", **PATIENT)
+    with MemberProcess(kafka, "g", "t", commits=True, **SHORT) as frozen:
+        members.until(lambda: len(frozen.owned) == 1 and len(other.owned) == 1)
+        (cut,) = frozen.owned
+        fill(kafka, "t", 5, partition=cut[1])
+        frozen.wait_for_records(5)
+        frozen.freeze()
+        fill(kafka, "t", 5, partition=cut[1])
+        members.settle(other, partitions=2)
+        members.collect(5)  # what the frozen one had not committed
+        assert [record.offset() for record in other.records] == list(range(5, 10))
+        other.commit()
+        frozen.thaw()
+        frozen.wait_for(lambda lines: any(line.get("told") == "lost" for line in lines))
+        members.until(lambda: len(frozen.owned) == 1 and len(other.owned) == 1)
+        assert other.committed(cut)[cut] == 10

@@ -1,0 +1,1 @@
+"""Topics as real clients see, make, grow and lose them."""
