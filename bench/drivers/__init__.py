@@ -14,7 +14,7 @@ from tests.support import golang, maven
 
 HERE = Path(__file__).parent
 GO_MODULE = maven.ROOT / "tests" / "go"
-TIMEOUT_S = 180.0
+TIMEOUT_S = 60.0
 JAVA_FLAGS = ("-Xms512m", "-Xmx512m")
 
 

@@ -61,7 +61,7 @@ int rd_kafka_last_error(void);
 
 #define BATCH 1000
 #define OUTSTANDING_MAX 400000
-#define TIMEOUT_MS 30000
+#define TIMEOUT_MS 15000
 #define WARM_UP 200
 
 static void fail(const char *what, const char *why) {
