@@ -64,13 +64,28 @@ def hash_order(keys: Iterable[K], hash_of: Callable[[K], int]) -> list[K]:
     buckets = _LEAST_BUCKETS
     while len(known) > buckets * 3 // 4:
         buckets *= 2
-    mask = buckets - 1
+    return _by_bucket(known, hash_of, buckets)
 
+
+def copied_order(keys: Iterable[int]) -> list[int]:
+    """Integers in the order of a java.util.HashSet that was made of a collection in one go.
+
+    Its table is a size larger where the set would just have fitted. Of those that fall in one
+    bucket the smaller ones come first here; in Java, those that were assigned first.
+    """
+    known = sorted(keys)
+    buckets = _LEAST_BUCKETS
+    while int(len(known) / 0.75) + 1 > buckets:
+        buckets *= 2
+    return _by_bucket(known, lambda key: key, buckets)
+
+
+def _by_bucket(keys: Iterable[K], hash_of: Callable[[K], int], buckets: int) -> list[K]:
     def bucket(key: K) -> int:
         code = hash_of(key) & _MASK_32
-        return (code ^ (code >> 16)) & mask
+        return (code ^ (code >> 16)) & (buckets - 1)
 
-    return sorted(known, key=bucket)
+    return sorted(keys, key=bucket)
 
 
 def member_order(group: AssignorGroup) -> list[str]:
@@ -83,7 +98,7 @@ def topic_order(topics: Iterable[bytes]) -> list[bytes]:
 
 
 def partition_order(partitions: Iterable[int]) -> list[int]:
-    return hash_order(sorted(partitions), lambda partition: partition)
+    return copied_order(partitions)  # targets are read from records
 
 
 def by_name() -> dict[str, Assignor]:

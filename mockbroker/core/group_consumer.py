@@ -44,6 +44,7 @@ from mockbroker.core.group_consumer_states import (
 from mockbroker.core.group_consumer_steps import NONE, Draft, Refused
 from mockbroker.core.group_consumer_timers import MemberTimer
 from mockbroker.core.group_events import (
+    NO_MEMBER_ID,
     Delete,
     Heartbeat,
     HeartbeatResult,
@@ -240,7 +241,9 @@ class ConsumerGroup(ConsumerGroupClassic):
         """Whether OffsetFetch may be answered: to nobody in particular, or to a member on time."""
         if member_id is None and epoch < 0:
             return NONE
-        member = self.members.get(member_id or "")
+        if member_id is None:
+            return ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka stumbles over the null
+        member = self.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return NONE if epoch == member.epoch else self._stale(member)
@@ -279,7 +282,7 @@ def _failed(result: Result, error: ErrorCode) -> Result:
         case ConsumerResult():
             return ConsumerResult(error=error, message=error.sentence)
         case JoinResult():
-            return JoinResult(error=error, member_id=result.member_id)
+            return JoinResult(error=error, member_id=NO_MEMBER_ID)
         case SyncResult():
             return SyncResult(error=error)
         case HeartbeatResult():

@@ -60,7 +60,7 @@ class ConsumerGroupClassic(ConsumerGroupLeaving):
             draft = self._draft_join(join, member_id, now_ms)
         except Refused as refused:
             self._forget_version()
-            result = JoinResult(error=refused.error, member_id=join.member_id)
+            result = JoinResult(error=refused.error, member_id=NO_MEMBER_ID)
             self._out.append(Answer(join.slot, result))
             return
         if draft is not None:
