@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.core.log_dirs import LogDirs
+from mockbroker_protocol import ErrorCode
+
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.fetch_session import FetchSessionCache
@@ -23,6 +26,12 @@ _LOGGERS = {
 }
 
 
+RUNNING = "running"
+PAUSED = "paused"
+STOPPED = "stopped"
+REMOVED = "removed"
+
+
 class BrokerSpec(NamedTuple):
     """A broker to start a cluster with."""
 
@@ -38,7 +47,12 @@ class Endpoint(NamedTuple):
 
 
 class Broker:
-    """One broker. `fenced` means not alive in the controller's eyes; such brokers lead nothing."""
+    """One broker: its process, and what the controller thinks of it.
+
+    `state` is that of the process: "running", "paused" (accepts, never answers), "stopped", or
+    "removed" for good; `stopped_how` says "controlled" or "unclean". `fenced` means not alive in
+    the controller's eyes, `shutting_down` about to leave; such brokers lead nothing.
+    """
 
     __slots__ = (
         "_fetch_sessions",
@@ -47,9 +61,13 @@ class Broker:
         "endpoints",
         "epoch",
         "fenced",
+        "log_dirs",
         "logger_levels",
         "node_id",
         "rack",
+        "shutting_down",
+        "state",
+        "stopped_how",
     )
 
     def __init__(self, cluster: Cluster, spec: BrokerSpec, epoch: int) -> None:
@@ -58,6 +76,10 @@ class Broker:
         self.rack = spec.rack
         self.epoch = epoch
         self.fenced = False
+        self.shutting_down = False
+        self.state = RUNNING
+        self.stopped_how = ""
+        self.log_dirs = LogDirs(cluster.configs)
         self.endpoints: dict[str, Endpoint] = {}
         # The levels that clients may read and set; they do not steer this program's own logging.
         self.logger_levels: dict[str, str] = dict(_LOGGERS)
@@ -85,12 +107,18 @@ class Broker:
         return configs
 
     @property
-    def log_dir(self) -> str:
-        """The directory that would hold the broker's logs, for clients that ask."""
-        configs = self.cluster.configs
-        directories = configs.get("log.dirs") or configs.get("log.dir")
-        assert isinstance(directories, tuple)
-        return directories[0]
+    def active(self) -> bool:
+        """Whether it may lead and be in sync: alive, and not about to leave."""
+        return not self.fenced and not self.shutting_down
+
+    def forget_memory(self) -> None:
+        """What a process loses when it ends: groups, fetch sessions, its block of producer ids."""
+        if self._groups is not None:
+            for shard in self._groups.shards():
+                if not isinstance(shard, ErrorCode):
+                    shard.unload()
+        self._fetch_sessions = None
+        self.cluster.ids.drop_producer_ids(self.node_id)
 
     @property
     def groups(self) -> GroupCoordinator:

@@ -14,7 +14,10 @@ from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
 from mockbroker.core.client_quotas import ClientQuotas
 from mockbroker.core.config_defs import BROKER_CONFIGS
 from mockbroker.core.configs import ClusterConfigs, check_static
+from mockbroker.core.controller import Controller
+from mockbroker.core.elections import ELR_FEATURE, Reassignment
 from mockbroker.core.errors import ApiError
+from mockbroker.core.events import Event
 from mockbroker.core.features import Features
 from mockbroker.core.ids import IdSource, uuid_text
 from mockbroker.core.java_hash import coordinator_partition
@@ -72,11 +75,13 @@ class Cluster:
             # broker.
             min_isr = str(self.configs.get("min.insync.replicas"))
             self.configs.dynamic_default["min.insync.replicas"] = min_isr
+        self.controller = Controller(self)
         self.brokers: dict[int, Broker] = {
-            spec.node_id: Broker(self, spec, epoch)
-            for epoch, spec in enumerate(sorted(brokers), start=1)
+            spec.node_id: Broker(self, spec, self.controller.next_broker_epoch())
+            for spec in sorted(brokers)
         }
-        self.controller_id = next(iter(self.brokers))
+        self.controller.node_id = next(iter(self.brokers))
+        self.replication = Replication(self)
         # Whether appends look at every record rather than at headers alone where those suffice.
         self.walks_all_records = self.configs.get("record.validation") == "always"
         self.topics: dict[str, Topic] = {}
@@ -136,14 +141,19 @@ class Cluster:
             self.memo[key] = known
         return known
 
-    def alive_controller_id(self) -> int:
-        """The broker that clients are told to send controller requests to, or -1.
+    @property
+    def controller_id(self) -> int:
+        """The broker that is the active controller, or -1 while none is alive.
 
-        Any live broker would do: each forwards what is for the controller (KIP-590).
+        Clients are told to send controller requests there, though any live broker would do: each
+        forwards what is for the controller (KIP-590).
         """
-        if not self.brokers[self.controller_id].fenced:
-            return self.controller_id
-        return next((b.node_id for b in self.brokers.values() if not b.fenced), -1)
+        return self.controller.node_id
+
+    @property
+    def elr_enabled(self) -> bool:
+        """Whether eligible leader replicas are kept (KIP-966)."""
+        return self.features.level(ELR_FEATURE) > 0
 
     def find_coordinator_partition(self, key: str, topic: str = GROUP_METADATA_TOPIC) -> int:
         """The partition of an internal topic that owns a group id or transactional id.
@@ -237,6 +247,9 @@ class Cluster:
             observer(topic)
         for partition in topic.partitions:
             self.reassignments.pop((topic.topic_id, partition.index), None)
+            for node_id in partition.replicas:
+                if node_id in self.brokers:
+                    self.brokers[node_id].log_dirs.forget(partition)
             partition.delete()
 
     def ensure_internal_topic(self, name: str) -> Topic:

@@ -1,48 +1,287 @@
-"""Electing a leader because someone asked for it (ReplicationControlManager, KIP-460)."""
+"""Changing a partition: who leads it, who is in sync, which brokers hold it.
+
+Whatever happens to brokers or replicas comes down to a *change* of partitions: a target for the ISR
+or the replicas is set, and what follows from it is worked out in Kafka's order. A reassignment that
+is complete ends; replicas that leave an ISR below min.insync.replicas stay *eligible* (ELR,
+KIP-966): they hold all that was acknowledged, so one of them may lead cleanly once the ISR is
+empty; a leader is elected if the present one cannot go on. The leader epoch rises by one when the
+leader changes, is lost or comes back, and when a replica is removed; changes of the ISR alone leave
+it (KAFKA-15021; releases before 3.6 raised it).
+
+The next leader is the first of the replicas, in their order, that is in sync and alive. Without
+one, the last known leader may lead, then, in an unclean election, anybody alive.
+
+Source: PartitionChangeBuilder, ReplicationControlManager.electLeader.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.events import IsrChanged, LeaderChanged, ReplicasChanged
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
 
+ELR_FEATURE = "eligible.leader.replicas.version"
+
+
+class Election(Enum):
+    """Which leader is wanted."""
+
+    ONLINE = "online"  # the present one if possible, else any that is in sync
+    PREFERRED = "preferred"  # the first replica if possible
+    UNCLEAN = "unclean"  # rather one that is not in sync than none
+
+
+class Reassignment(NamedTuple):
+    """Replicas on their way in and out of a partition's list of replicas."""
+
+    adding: list[int]
+    removing: list[int]
+
+
+NOT_REASSIGNED = Reassignment([], [])
+
+
+def reassignment_of(cluster: Cluster, partition: Partition) -> Reassignment:
+    """What is under way for the partition; empty lists when nothing is."""
+    key = (partition.topic.topic_id, partition.index)
+    return cluster.reassignments.get(key, NOT_REASSIGNED)
+
+
+def can_lead(cluster: Cluster, partition: Partition, node_id: int) -> bool:
+    """Whether a broker is alive, stays, and has the partition's directory (LeaderAcceptor)."""
+    broker = cluster.brokers.get(node_id)
+    return broker is not None and broker.active and broker.log_dirs.has(partition)
+
+
+class PartitionChange:
+    """What one partition shall become; set targets, then `apply`."""
+
+    __slots__ = (
+        "_cluster",
+        "_last_known_elr",
+        "_partition",
+        "adding",
+        "election",
+        "elr",
+        "isr",
+        "removing",
+        "replicas",
+        "unclean_shutdown",
+    )
+
+    def __init__(self, cluster: Cluster, partition: Partition) -> None:
+        self._cluster = cluster
+        self._partition = partition
+        reassignment = reassignment_of(cluster, partition)
+        self.isr = list(partition.isr)
+        self.replicas = list(partition.replicas)
+        self.adding = list(reassignment.adding)
+        self.removing = list(reassignment.removing)
+        self.elr = list(partition.elr)
+        self._last_known_elr = partition.last_known_elr
+        self.election = Election.ONLINE
+        self.unclean_shutdown = NO_LEADER  # a broker that may have lost the end of its logs
+
+    def apply(self, reason: str) -> bool:
+        """Work out what follows, and let it be so. False if nothing changes."""
+        cluster, partition = self._cluster, self._partition
+        elr_enabled = cluster.elr_enabled
+        self._complete_reassignment()
+        self._populate_elr(elr_enabled)
+        leader, unclean = self._elect(elr_enabled)
+        new_epoch = leader != partition.leader_id
+        if new_epoch and leader in self.elr:
+            self.isr = [leader]
+            self.elr.remove(leader)
+        elif new_epoch and unclean:
+            self.isr = [leader]
+            self.elr = []
+        elif not set(partition.replicas) <= set(self.replicas):
+            new_epoch = True
+        if not self.isr and not elr_enabled:
+            self.isr = list(partition.isr)
+        if cluster.profile.bumps_epoch_on_isr_shrink and not set(partition.isr) <= set(self.isr):
+            new_epoch = True
+        self._note_last_known_leader(leader, elr_enabled)
+        return self._carry_out(leader, new_epoch, unclean, reason)
+
+    # -- what follows ------------------------------------------------------------------------------
+
+    def _complete_reassignment(self) -> None:
+        """End the reassignment once all that shall stay are in sync."""
+        if not self.adding and not self.removing:
+            return
+        isr = [node_id for node_id in self.isr if node_id not in self.removing]
+        replicas = [node_id for node_id in self.replicas if node_id not in self.removing]
+        if isr and replicas and set(replicas) <= set(isr):
+            self.isr, self.replicas, self.adding, self.removing = isr, replicas, [], []
+
+    def _populate_elr(self, elr_enabled: bool) -> None:
+        """Who left an ISR that is too small now still holds all that was acknowledged."""
+        partition = self._partition
+        if not elr_enabled or len(self.isr) >= partition.effective_min_isr:
+            self.elr = []
+            return
+        candidates = {*self.elr, *partition.isr} - {*self.isr, self.unclean_shutdown}
+        self.elr = sorted(candidates & set(self.replicas))
+
+    def _elect(self, elr_enabled: bool) -> tuple[int, bool]:
+        """The leader, -1 for none, and whether acknowledged records may be lost with it."""
+        present = self._partition.leader_id
+        if self.election is Election.PREFERRED and self._may_lead(self.replicas[0]):
+            return self.replicas[0], False
+        if self._may_lead(present):
+            return present, False
+        for node_id in self.replicas:
+            if self._may_lead(node_id):
+                return node_id, False
+        if elr_enabled and not self.isr and not self.elr and len(self._last_known_elr) == 1:
+            (last_known,) = self._last_known_elr
+            if can_lead(self._cluster, self._partition, last_known):
+                return last_known, True
+        if self.election is Election.UNCLEAN:
+            for node_id in self.replicas:
+                if can_lead(self._cluster, self._partition, node_id):
+                    return node_id, True
+        return NO_LEADER, False
+
+    def _may_lead(self, node_id: int) -> bool:
+        in_sync = node_id in self.isr or (not self.isr and node_id in self.elr)
+        return in_sync and can_lead(self._cluster, self._partition, node_id)
+
+    def _note_last_known_leader(self, leader: int, elr_enabled: bool) -> None:
+        partition = self._partition
+        if not elr_enabled:
+            return
+        if not self.isr and partition.isr:
+            self._last_known_elr = (partition.leader_id,)
+        elif leader != NO_LEADER:
+            self._last_known_elr = ()
+
+    # -- letting it be so --------------------------------------------------------------------------
+
+    def _carry_out(self, leader: int, new_epoch: bool, unclean: bool, reason: str) -> bool:
+        cluster, partition = self._cluster, self._partition
+        former_leader, former_isr = partition.leader_id, partition.isr
+        replicas_changed = self._replace_replicas()
+        elr = tuple(self.elr)
+        changed = (
+            new_epoch
+            or replicas_changed
+            or self.isr != former_isr
+            or elr != partition.elr
+            or self._last_known_elr != partition.last_known_elr
+        )
+        if not changed:
+            return False
+        partition.elr = elr
+        partition.last_known_elr = self._last_known_elr
+        partition.partition_epoch += 1
+        cluster.metadata_changed(partition.topic)
+        if new_epoch:
+            partition.become_leader(leader, partition.leader_epoch + 1, self.isr)
+        elif self.isr != former_isr:
+            partition.set_isr(self.isr)
+        if cluster.on_event:
+            self._tell(former_leader, former_isr, new_epoch, unclean, replicas_changed, reason)
+        cluster.replication.assignment_changed(partition)
+        if new_epoch:
+            cluster.leader_changed(partition)
+        return True
+
+    def _replace_replicas(self) -> bool:
+        """Put the new list of replicas and the state of the reassignment in place."""
+        cluster, partition = self._cluster, self._partition
+        target = Reassignment(self.adding, self.removing)
+        if self.replicas == partition.replicas and target == reassignment_of(cluster, partition):
+            return False
+        key = (partition.topic.topic_id, partition.index)
+        if target == NOT_REASSIGNED:
+            cluster.reassignments.pop(key, None)
+        else:
+            cluster.reassignments[key] = target
+        cluster.replication.replace_replicas(partition, self.replicas)
+        return True
+
+    def _tell(
+        self,
+        former_leader: int,
+        former_isr: list[int],
+        new_epoch: bool,
+        unclean: bool,
+        replicas_changed: bool,
+        reason: str,
+    ) -> None:
+        cluster, partition = self._cluster, self._partition
+        now_ms, topic, index = cluster.now_ms(), partition.topic.name, partition.index
+        isr = tuple(self.isr)
+        if replicas_changed:
+            adding, removing = tuple(self.adding), tuple(self.removing)
+            replicas = tuple(self.replicas)
+            cluster.tell(ReplicasChanged(now_ms, topic, index, replicas, adding, removing))
+        if new_epoch:
+            cluster.tell(
+                LeaderChanged(
+                    now_ms,
+                    topic,
+                    index,
+                    partition.leader_id,
+                    partition.leader_epoch,
+                    former_leader,
+                    isr,
+                    unclean,
+                    reason,
+                )
+            )
+        if self.isr != former_isr:
+            cluster.tell(
+                IsrChanged(
+                    now_ms,
+                    topic,
+                    index,
+                    tuple(former_isr),
+                    isr,
+                    partition.high_watermark,
+                    partition.log_end_offset,
+                    reason,
+                )
+            )
+
+
+# -- elections that someone asks for (KIP-460) -----------------------------------------------------
+
 
 def elect_preferred_leader(cluster: Cluster, topic: str, index: int) -> None:
     """Let the first replica lead, if it is alive and in sync. Raises ApiError when it does not."""
-    partition = _find(cluster, topic, index)
-    preferred = partition.replicas[0]
-    if partition.leader_id == preferred:
+    partition = find_partition(cluster, topic, index)
+    if partition.leader_id == partition.replicas[0]:
         raise _error(ErrorCode.ELECTION_NOT_NEEDED)
-    if cluster.brokers[preferred].fenced or preferred not in partition.isr:
+    change = PartitionChange(cluster, partition)
+    change.election = Election.PREFERRED
+    if not change.apply("preferred election"):
         raise _error(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
-    change_leader(cluster, partition, preferred, partition.isr)
 
 
 def elect_unclean_leader(cluster: Cluster, topic: str, index: int) -> None:
     """Let any live replica lead a leaderless partition, in sync or not. Raises ApiError."""
-    partition = _find(cluster, topic, index)
+    partition = find_partition(cluster, topic, index)
     if partition.leader_id != NO_LEADER:
         raise _error(ErrorCode.ELECTION_NOT_NEEDED)
-    alive = [n for n in partition.replicas if not cluster.brokers[n].fenced]
-    if not alive:
+    change = PartitionChange(cluster, partition)
+    change.election = Election.UNCLEAN
+    if not change.apply("unclean election"):
         raise _error(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
-    in_sync = [node_id for node_id in alive if node_id in partition.isr]
-    leader = in_sync[0] if in_sync else alive[0]
-    change_leader(cluster, partition, leader, partition.isr if in_sync else [leader])
 
 
-def change_leader(cluster: Cluster, partition: Partition, leader: int, isr: list[int]) -> None:
-    """Put a leader in office under the next epoch, and tell the clients' metadata."""
-    partition.become_leader(leader, partition.leader_epoch + 1, isr)
-    cluster.metadata_changed(partition.topic)
-
-
-def _find(cluster: Cluster, topic: str, index: int) -> Partition:
+def find_partition(cluster: Cluster, topic: str, index: int) -> Partition:
+    """The partition; raises ApiError UNKNOWN_TOPIC_OR_PARTITION when there is none."""
     if topic not in cluster.topics:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
     partition = cluster.partition(topic, index)

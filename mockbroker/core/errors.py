@@ -25,3 +25,10 @@ class ConfigError(ValueError):
         super().__init__(f"{key}: {reason}")
         self.key = key
         self.reason = reason
+
+
+class ActionError(ValueError):
+    """An action on the cluster (stop a broker, move a leader, …) cannot be carried out.
+
+    `str()` is one line for people: what was asked for, and what stands in the way.
+    """

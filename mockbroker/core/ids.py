@@ -86,6 +86,10 @@ class IdSource:
         self._producer_blocks[node_id] = (following + 1, end)
         return following
 
+    def drop_producer_ids(self, node_id: int) -> None:
+        """Give up what is left of a broker's block; a restarted broker asks for a new one."""
+        self._producer_blocks.pop(node_id, None)
+
     def session_id(self) -> int:
         """A fetch session id: a random positive int32."""
         return self.below(0x7FFFFFFF) + 1

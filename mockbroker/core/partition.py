@@ -82,9 +82,11 @@ class Partition:
         "_cluster",
         "_watchers",
         "deleted",
+        "elr",
         "high_watermark",
         "index",
         "isr",
+        "last_known_elr",
         "last_stable_offset",
         "leader_epoch",
         "leader_epoch_start_offset",
@@ -112,6 +114,10 @@ class Partition:
         self.isr = isr
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
+        self.partition_epoch = 0  # grows with every change of the controller's
+        # Who may lead although out of sync, and who led last (KIP-966); see `elections`.
+        self.elr: tuple[int, ...] = ()
+        self.last_known_elr: tuple[int, ...] = ()
         self.leader_epoch_start_offset = 0
         self.log = ReplicaLog()
         self.log.epochs.assign(leader_epoch, 0)

@@ -77,6 +77,9 @@ _FEATURES: tuple[tuple[str, str, str | None, int], ...] = (
 )
 
 
+_NO_BUMP_SINCE = 12  # the first metadata.version of 3.6
+
+
 class Profile(NamedTuple):
     """One release: its highest API versions by key, and its features by name."""
 
@@ -88,6 +91,11 @@ class Profile(NamedTuple):
         """The level a new cluster starts with; 0 when the release does not know the feature."""
         feature = self.features.get(name)
         return 0 if feature is None else feature.level
+
+    @property
+    def bumps_epoch_on_isr_shrink(self) -> bool:
+        """Whether the controller raises the leader epoch when the ISR shrinks (KAFKA-15021)."""
+        return 0 < self.feature_level("metadata.version") < _NO_BUMP_SINCE
 
 
 RELEASES: tuple[str, ...] = ("2.8", *_RAISED)

@@ -1,30 +1,31 @@
 """Moving a partition to other brokers (KIP-455).
 
-A reassignment adds the new replicas, waits until all of them are in sync, and then removes the old
-ones. As long as followers catch up at once, all of that happens in one go; it waits where a new
-replica's broker is fenced. Whoever lets such a replica come in sync calls `advance` afterwards.
+A reassignment adds the new replicas to the list, waits until all that shall stay are in sync, and
+then removes the old ones. What only reorders replicas is done at once. `elections` ends a
+reassignment with the change of the ISR that makes it complete.
+
+Source: ReplicationControlManager.alterPartitionReassignment, PartitionReassignmentRevert.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from mockbroker.core.elections import change_leader
+from mockbroker.core.elections import (
+    NOT_REASSIGNED,
+    Election,
+    PartitionChange,
+    find_partition,
+    reassignment_of,
+)
 from mockbroker.core.errors import ApiError
-from mockbroker.core.partition import NO_LEADER, Partition
+from mockbroker.core.partition import Partition
 from mockbroker.core.replication_control import check_replicas
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
-
-
-class Reassignment(NamedTuple):
-    """Replicas on their way in and out of a partition's list of replicas."""
-
-    adding: list[int]
-    removing: list[int]
 
 
 def reassign(
@@ -36,13 +37,7 @@ def reassign(
     may_change_factor: bool,
 ) -> None:
     """Start to move a partition to `target`, or with None call the move off. Raises ApiError."""
-    if topic not in cluster.topics:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
-    partition = cluster.partition(topic, index)
-    if partition is None:
-        raise ApiError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}."
-        )
+    partition = find_partition(cluster, topic, index)
     if target is None:
         _call_off(cluster, partition)
         return
@@ -53,57 +48,36 @@ def reassign(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"{len(present)} replicas may not become {len(target)}.",
         )
-    adding = [node_id for node_id in target if node_id not in present]
-    removing = [node_id for node_id in present if node_id not in target]
-    partition.replicas = [*target, *removing]
-    cluster.reassignments[_key(partition)] = Reassignment(adding, removing)
-    came_in = [n for n in adding if n not in partition.isr and not cluster.brokers[n].fenced]
-    if came_in:
-        partition.set_isr(sorted((*partition.isr, *came_in)))
-    advance(cluster, partition)
-    cluster.metadata_changed(partition.topic)
-
-
-def advance(cluster: Cluster, partition: Partition) -> None:
-    """Finish the partition's reassignment, if it has one and its new replicas are in sync."""
-    ongoing = cluster.reassignments.get(_key(partition))
-    if ongoing is None:
-        return
-    staying = [node_id for node_id in partition.isr if node_id not in ongoing.removing]
-    if not staying or any(node_id not in staying for node_id in ongoing.adding):
-        return
-    del cluster.reassignments[_key(partition)]
-    _settle(cluster, partition, ongoing.removing, staying)
+    change = PartitionChange(cluster, partition)
+    adding = sorted(set(target) - set(partition.replicas))
+    removing = sorted(set(partition.replicas) - set(target))
+    change.replicas = [*target, *removing]
+    change.adding = adding or change.adding
+    change.removing = removing or change.removing
+    change.apply("reassignment")
 
 
 def _call_off(cluster: Cluster, partition: Partition) -> None:
-    ongoing = cluster.reassignments.pop(_key(partition), None)
-    if ongoing is None:
+    """Go back to the replicas of before, unless no leader would be left among them."""
+    ongoing = reassignment_of(cluster, partition)
+    if ongoing == NOT_REASSIGNED:
         raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-    staying = [node_id for node_id in partition.isr if node_id not in ongoing.adding]
-    _settle(cluster, partition, ongoing.adding, staying)
-
-
-def _settle(cluster: Cluster, partition: Partition, leaving: list[int], isr: list[int]) -> None:
-    """Take `leaving` off the partition; the leader changes only when it is among them."""
-    partition.replicas = [node_id for node_id in partition.replicas if node_id not in leaving]
-    for node_id in leaving:
-        partition.own_replicas.pop(node_id, None)
-    if partition.leader_id in partition.replicas or partition.leader_id == NO_LEADER:
-        if isr != partition.isr:
-            partition.set_isr(isr)
-        cluster.metadata_changed(partition.topic)
-    else:
-        leader = next((n for n in partition.replicas if n in isr), NO_LEADER)
-        change_leader(cluster, partition, leader, isr)
+    change = PartitionChange(cluster, partition)
+    change.replicas = _settled_replicas(cluster, partition)
+    change.isr = [node_id for node_id in partition.isr if node_id in change.replicas]
+    change.adding, change.removing = [], []
+    if partition.topic.configs.unclean_leader_election_enable:
+        change.election = Election.UNCLEAN
+    elif not change.isr:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"To call the move of {partition.topic.name}-{partition.index} off would take an "
+            "unclean election.",
+        )
+    change.apply("reassignment called off")
 
 
 def _settled_replicas(cluster: Cluster, partition: Partition) -> list[int]:
     """The replicas without those that a reassignment under way was still adding."""
-    ongoing = cluster.reassignments.get(_key(partition))
-    adding = [] if ongoing is None else ongoing.adding
+    adding = reassignment_of(cluster, partition).adding
     return [node_id for node_id in partition.replicas if node_id not in adding]
-
-
-def _key(partition: Partition) -> tuple[bytes, int]:
-    return partition.topic.topic_id, partition.index

@@ -34,7 +34,7 @@ def alter_replica_log_dirs(
 
 
 def _error(ctx: RequestContext, path: str, topic: str, index: int) -> ErrorCode:
-    if path != ctx.broker.log_dir:
+    if path != ctx.broker.log_dirs.paths[0]:
         return ErrorCode.LOG_DIR_NOT_FOUND
     partition = ctx.cluster.partition(topic, index)
     if partition is None:

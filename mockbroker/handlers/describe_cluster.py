@@ -43,7 +43,7 @@ def describe_cluster(
         if ctx.listener in broker.endpoints
         and (request.include_fenced_brokers or not broker.fenced)
     ]
-    controller_id = cluster.alive_controller_id()
+    controller_id = cluster.controller_id
     return DescribeClusterResponse(
         cluster_id=cluster.cluster_id,
         controller_id=controller_id if any(b.broker_id == controller_id for b in brokers) else -1,

@@ -34,7 +34,7 @@ def describe_log_dirs(
         if partitions:
             topics.append(DescribeLogDirsTopic(name=name, partitions=partitions))
     return DescribeLogDirsResponse(
-        results=[DescribeLogDirsResult(log_dir=ctx.broker.log_dir, topics=topics)]
+        results=[DescribeLogDirsResult(log_dir=ctx.broker.log_dirs.paths[0], topics=topics)]
     )
 
 

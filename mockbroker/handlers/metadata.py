@@ -253,7 +253,7 @@ def _envelope(cluster: Cluster, shape: _Shape, cluster_operations: bool) -> tupl
             for node_id, endpoint in reachable.items()
         ],
         cluster_id=cluster.cluster_id,
-        controller_id=cluster.alive_controller_id(),
+        controller_id=cluster.controller_id,
         cluster_authorized_operations=CLUSTER_OPERATIONS if cluster_operations else NOT_ASKED,
     )
     end, tail = _around_topics(response, shape.version)

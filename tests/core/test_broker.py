@@ -26,6 +26,10 @@ def test_coordinator_and_fetch_sessions_are_made_once():
     assert broker.fetch_sessions.slots_max == 7
 
 
-def test_the_log_directory_is_the_configured_one():
-    assert Cluster().brokers[1].log_dir == "/tmp/kafka-logs"
-    assert Cluster(configs={"log.dirs": "/a,/b"}).brokers[1].log_dir == "/a"
+def test_a_broker_is_active_while_it_is_alive_and_stays():
+    broker = Cluster().brokers[1]
+    assert broker.active
+    broker.shutting_down = True
+    assert not broker.active
+    broker.shutting_down, broker.fenced = False, True
+    assert not broker.active

@@ -61,6 +61,8 @@ def test_each_partition_is_answered(node, version):
         ("none", 0): (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True),
     }
     partition = node.cluster.topics["t"].partitions[0]
+    assert (partition.replicas, partition.leader_id) == ([2, 3, 1], 1)
+    node.advance(0)
     assert (partition.replicas, partition.leader_id) == ([2, 3], 2)
 
 

@@ -1,0 +1,226 @@
+"""The controller: brokers that come and go, and what that means for the partitions they hold.
+
+A broker *registers* and is *unfenced*; from then on it may lead and be in sync. When it asks to
+shut down, its leaders move first, as long as there is anybody in sync to take over. When its
+session ends without a word it is *fenced*: it leaves every ISR, and its partitions get other
+leaders or none. A broker that comes back after an unclean end may have lost the end of its logs, so
+it counts as out of sync and is no eligible leader until it has caught up (KIP-966).
+
+One of the brokers is the active controller. Every broker of Kafka forwards what is for the
+controller, so clients hardly notice which one it is; when it stops, the next one takes over under a
+higher epoch. Whatever partitions need (see `elections`) is done at once, as the quorum is never
+slow here.
+
+Source: ClusterControlManager, ReplicationControlManager, QuorumController.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mockbroker.core.broker import PAUSED, RUNNING, STOPPED, Broker
+from mockbroker.core.elections import Election, PartitionChange
+from mockbroker.core.events import BrokerChanged, ControllerChanged
+from mockbroker.core.partition import NO_LEADER, Partition
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.timers import Timer
+
+CONTROLLED = "controlled"
+UNCLEAN = "unclean"
+
+
+class Controller:
+    """The quorum's active controller, whichever broker that is."""
+
+    __slots__ = ("_balance", "_cluster", "_fencing", "_next_broker_epoch", "epoch", "node_id")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._fencing: dict[int, Timer] = {}
+        self._balance: Timer | None = None
+        self._next_broker_epoch = 0
+        self.epoch = 1
+        self.node_id = NO_LEADER  # the broker that is the active controller
+
+    def next_broker_epoch(self) -> int:
+        """An epoch for a registration; each is used once."""
+        self._next_broker_epoch += 1
+        return self._next_broker_epoch
+
+    # -- brokers come and go -----------------------------------------------------------------------
+
+    def stop(self, broker: Broker, how: str, fence_after_ms: int = 0) -> None:
+        """End a broker's process: after its leaders have moved, or without a warning.
+
+        After a sudden end the controller fences it `fence_after_ms` later.
+        """
+        controlled = how == CONTROLLED
+        if controlled:
+            broker.shutting_down = True
+            self._tell(broker, "shutting down")
+            self._leave_isrs(broker, "controlled shutdown")
+        broker.stopped_how = how
+        self._set_state(broker, STOPPED)
+        broker.forget_memory()
+        self._cluster.replication.broker_changed(broker.node_id)
+        if controlled:
+            self.fence(broker, CONTROLLED)
+        else:
+            self._fence_after(broker, fence_after_ms, "session expired")
+
+    def start(self, broker: Broker) -> None:
+        """Begin a new process under the same id: it registers, catches up and is unfenced."""
+        if not broker.fenced:  # the session of the process before it has not expired yet
+            self.fence(broker, "registered anew")
+        broker.epoch = self.next_broker_epoch()
+        broker.shutting_down = False
+        broker.log_dirs.failed.clear()
+        self._set_state(broker, RUNNING)
+        if broker.stopped_how == UNCLEAN:
+            self._distrust(broker)
+        broker.stopped_how = ""
+        self.unfence(broker)
+
+    def add(self, broker: Broker) -> None:
+        """Let a new broker register."""
+        cluster = self._cluster
+        broker.fenced = True
+        broker.epoch = self.next_broker_epoch()
+        cluster.brokers = dict(sorted([*cluster.brokers.items(), (broker.node_id, broker)]))
+        self._set_state(broker, RUNNING)
+        self.unfence(broker)
+
+    def unregister(self, broker: Broker) -> None:
+        """Take the registration away: the broker leaves every ISR and is no eligible leader."""
+        self.fence(broker, "unregistered")
+        self._distrust(broker)
+        del self._cluster.brokers[broker.node_id]
+        self._cluster.metadata_changed()
+        self._tell(broker, "unregistered")
+
+    def pause(self, broker: Broker, fence_after_ms: int) -> None:
+        """Let the process stand still; the controller fences it when its session is over."""
+        self._set_state(broker, PAUSED)
+        self._cluster.replication.broker_changed(broker.node_id)
+        self._fence_after(broker, fence_after_ms, "session expired")
+
+    def resume(self, broker: Broker) -> None:
+        """Let a paused process go on; its next heartbeat brings it back."""
+        self._set_state(broker, RUNNING)
+        self._cancel_fencing(broker)
+        if broker.fenced:
+            self.unfence(broker)
+        else:
+            self._cluster.replication.broker_changed(broker.node_id)
+
+    def _set_state(self, broker: Broker, state: str) -> None:
+        broker.state = state
+        self._tell(broker, state)
+        for observer in self._cluster.on_broker_state:
+            observer(broker)
+
+    # -- fencing -----------------------------------------------------------------------------------
+
+    def _fence_after(self, broker: Broker, delay_ms: int, reason: str) -> None:
+        self._cancel_fencing(broker)
+        if delay_ms <= 0:
+            self.fence(broker, reason)
+            return
+        due_ms = self._cluster.now_ms() + delay_ms
+        self._fencing[broker.node_id] = self._cluster.timers.call_at(
+            due_ms, lambda: self.fence(broker, reason)
+        )
+
+    def _cancel_fencing(self, broker: Broker) -> None:
+        timer = self._fencing.pop(broker.node_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    def fence(self, broker: Broker, reason: str) -> None:
+        """The broker is not alive any more: it leaves every ISR and leads nothing."""
+        self._cancel_fencing(broker)
+        if broker.fenced:
+            return
+        broker.fenced = True
+        self._cluster.metadata_changed()
+        self._tell(broker, "fenced")
+        self._resign_if(broker)
+        self._leave_isrs(broker, reason)
+
+    def unfence(self, broker: Broker) -> None:
+        """The broker is alive: leaderless partitions may find their leader in it."""
+        broker.fenced = False
+        self._cluster.metadata_changed()
+        self._tell(broker, "unfenced")
+        if self.node_id == NO_LEADER or not self._is_up(self.node_id):
+            self._take_over(broker.node_id)
+        self._for_each(self._elect_if_leaderless, "unfenced")
+        self._cluster.replication.broker_changed(broker.node_id)
+
+    def _leave_isrs(self, broker: Broker, reason: str) -> None:
+        node_id = broker.node_id
+
+        def leave(partition: Partition, reason: str) -> None:
+            if node_id in partition.isr:
+                change = self._change(partition)
+                change.isr.remove(node_id)
+                change.apply(reason)
+
+        self._for_each(leave, reason)
+
+    def _distrust(self, broker: Broker) -> None:
+        """After an unclean end: out of the ISR and of the eligible leaders."""
+        node_id = broker.node_id
+        if not self._cluster.elr_enabled:
+            return
+
+        def distrust(partition: Partition, reason: str) -> None:
+            if node_id in partition.isr or node_id in partition.elr:
+                change = self._change(partition)
+                change.isr = [n for n in change.isr if n != node_id]
+                change.unclean_shutdown = node_id
+                change.apply(reason)
+
+        self._for_each(distrust, "unclean shutdown")
+
+    def _elect_if_leaderless(self, partition: Partition, reason: str) -> None:
+        if partition.leader_id == NO_LEADER:
+            self._change(partition).apply(reason)
+
+    def _change(self, partition: Partition) -> PartitionChange:
+        """A change in which an unclean election is held if the topic allows it."""
+        change = PartitionChange(self._cluster, partition)
+        if partition.topic.configs.unclean_leader_election_enable:
+            change.election = Election.UNCLEAN
+        return change
+
+    def _for_each(self, act: Callable[[Partition, str], None], reason: str) -> None:
+        for topic in list(self._cluster.topics.values()):
+            for partition in topic.partitions:
+                act(partition, reason)
+
+    # -- which broker is the controller ------------------------------------------------------------
+
+    def _is_up(self, node_id: int) -> bool:
+        broker = self._cluster.brokers.get(node_id)
+        return broker is not None and not broker.fenced
+
+    def _resign_if(self, broker: Broker) -> None:
+        """Let the next live broker take over, if this one is the controller."""
+        if self.node_id == broker.node_id:
+            others = [n for n in self._cluster.brokers if self._is_up(n)]
+            self._take_over(others[0] if others else NO_LEADER)
+
+    def _take_over(self, node_id: int) -> None:
+        self.node_id = node_id
+        if node_id != NO_LEADER:
+            self.epoch += 1
+        self._cluster.tell(ControllerChanged(self._cluster.now_ms(), node_id, self.epoch))
+        self._cluster.metadata_changed()
+
+    def _tell(self, broker: Broker, change: str) -> None:
+        now_ms = self._cluster.now_ms()
+        self._cluster.tell(BrokerChanged(now_ms, broker.node_id, change, broker.epoch))

@@ -1,0 +1,103 @@
+"""What people, tests and rules may do to a cluster: the actions that clients cannot ask for.
+
+Each function is a method of `Cluster` under the same name. An action is carried out at once, in the
+cluster's thread, and told as an event; what follows from it (a follower that catches up, a session
+that expires) takes its course on the cluster's clock. Raises ActionError, which says what stands in
+the way, and then nothing has changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.core.broker import PAUSED, REMOVED, RUNNING, STOPPED, Broker, BrokerSpec
+from mockbroker.core.controller import CONTROLLED, UNCLEAN
+from mockbroker.core.errors import ActionError
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+
+
+def stop_broker(
+    cluster: Cluster, node_id: int, how: str = CONTROLLED, fence_after_ms: int | None = None
+) -> None:
+    """Stop a broker: "controlled", so that its leaders move first, or "unclean", as a kill does.
+
+    After an unclean stop the controller notices at once, or after `fence_after_ms`; a real one
+    takes `broker.session.timeout.ms`.
+    """
+    if how not in (CONTROLLED, UNCLEAN):
+        raise ActionError(f"a broker is stopped {CONTROLLED!r} or {UNCLEAN!r}, not {how!r}")
+    if fence_after_ms is not None and fence_after_ms < 0:
+        raise ActionError(f"fence_after_ms is a time from now on, not {fence_after_ms}")
+    broker = _broker(cluster, node_id)
+    if broker.state == STOPPED:
+        raise ActionError(f"broker {node_id} is stopped already")
+    cluster.controller.stop(broker, how, fence_after_ms or 0)
+
+
+def start_broker(cluster: Cluster, node_id: int) -> None:
+    """Start a stopped broker, with its logs as they were."""
+    broker = _broker(cluster, node_id)
+    if broker.state != STOPPED:
+        raise ActionError(f"broker {node_id} is {broker.state}, not stopped")
+    cluster.controller.start(broker)
+
+
+def pause_broker(cluster: Cluster, node_id: int, fence_after_ms: int | None = None) -> None:
+    """Let a broker's process stand still: it accepts connections and never answers.
+
+    It is fenced when its session is over: after `broker.session.timeout.ms` unless told otherwise.
+    """
+    broker = _broker(cluster, node_id)
+    if broker.state != RUNNING:
+        raise ActionError(f"broker {node_id} is {broker.state}, not running")
+    if fence_after_ms is None:
+        fence_after_ms = cluster.config_int("broker.session.timeout.ms")
+    cluster.controller.pause(broker, fence_after_ms)
+
+
+def resume_broker(cluster: Cluster, node_id: int) -> None:
+    """Let a paused broker go on where it stood."""
+    broker = _broker(cluster, node_id)
+    if broker.state != PAUSED:
+        raise ActionError(f"broker {node_id} is {broker.state}, not paused")
+    cluster.controller.resume(broker)
+
+
+def add_broker(cluster: Cluster, node_id: int, rack: str | None = None) -> None:
+    """Let a new broker join. It holds nothing until partitions are created on it or moved to it."""
+    if node_id in cluster.brokers:
+        raise ActionError(f"there is a broker {node_id} already")
+    if node_id < 0:
+        raise ActionError(f"{node_id} cannot be a broker's id")
+    broker = Broker(cluster, BrokerSpec(node_id, rack), 0)
+    cluster.controller.add(broker)
+
+
+def remove_broker(cluster: Cluster, node_id: int) -> None:
+    """Stop a broker, if it is not stopped, and take its registration away.
+
+    Partitions keep it among their replicas, offline, until they are reassigned.
+    """
+    broker = _broker(cluster, node_id)
+    if broker.state != STOPPED:
+        cluster.controller.stop(broker, CONTROLLED)
+    cluster.controller.unregister(broker)
+    broker.state = REMOVED
+    for observer in cluster.on_broker_state:
+        observer(broker)
+
+
+def set_rack(cluster: Cluster, node_id: int, rack: str | None) -> None:
+    """Say that a broker stands in another rack; Kafka would want a restart for it."""
+    _broker(cluster, node_id).rack = rack
+    cluster.metadata_changed()
+
+
+def _broker(cluster: Cluster, node_id: int) -> Broker:
+    broker = cluster.brokers.get(node_id)
+    if broker is None:
+        known = ", ".join(map(str, cluster.brokers))
+        raise ActionError(f"there is no broker {node_id}; there are: {known or 'none'}")
+    return broker
