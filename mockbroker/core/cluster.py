@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from mockbroker.core import interventions
 from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
 from mockbroker.core.client_quotas import ClientQuotas
 from mockbroker.core.config_defs import BROKER_CONFIGS
@@ -23,7 +24,7 @@ from mockbroker.core.ids import IdSource, uuid_text
 from mockbroker.core.java_hash import coordinator_partition
 from mockbroker.core.partition import Partition
 from mockbroker.core.profiles import profile_of
-from mockbroker.core.reassignment import Reassignment
+from mockbroker.core.replication import Replication
 from mockbroker.core.replication_control import PartitionPlan, plan_more_partitions, plan_topic
 from mockbroker.core.timers import TimerHeap
 from mockbroker.core.topic import (
@@ -97,6 +98,10 @@ class Cluster:
         self.on_topic_created: list[Callable[[Topic], None]] = []
         self.on_topic_deleted: list[Callable[[Topic], None]] = []
         self.on_configs_changed: list[Callable[[Topic], None]] = []
+        # Called with a broker whose process starts, stops, is paused, resumed or removed.
+        self.on_broker_state: list[Callable[[Broker], None]] = []
+        # Called with everything that happens (see `events`).
+        self.on_event: list[Callable[[Event], None]] = []
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -303,6 +308,23 @@ class Cluster:
     def _topic_configs_changed(self, topic: Topic) -> None:
         for observer in self.on_configs_changed:
             observer(topic)
+
+    def tell(self, event: Event) -> None:
+        """Let whoever watches the cluster know."""
+        for observer in self.on_event:
+            observer(event)
+
+    def leader_changed(self, partition: Partition) -> None:
+        """A partition has another leader or epoch: coordinators on it move."""
+
+    # What people and rules may do to a cluster; see `interventions`.
+    stop_broker = interventions.stop_broker
+    start_broker = interventions.start_broker
+    pause_broker = interventions.pause_broker
+    resume_broker = interventions.resume_broker
+    add_broker = interventions.add_broker
+    remove_broker = interventions.remove_broker
+    set_rack = interventions.set_rack
 
     def metadata_changed(self, topic: Topic | None = None) -> None:
         """A topic, leader, ISR, broker or endpoint changed: cached answers are stale.
