@@ -93,6 +93,7 @@ class Partition:
         "leader_id",
         "log",
         "own_replicas",
+        "partition_epoch",
         "replicas",
         "topic",
     )
