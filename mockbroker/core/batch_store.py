@@ -110,7 +110,7 @@ class BatchStore:
     def batches(self) -> Iterator[memoryview]:
         """Every batch, in order."""
         for index in range(len(self._base_offsets)):
-            yield self._batch(index)
+            yield self.batch_at(index)
 
     @property
     def batch_count(self) -> int:
@@ -121,7 +121,7 @@ class BatchStore:
         """Bytes of all batches that are here."""
         return self.end_position - self._positions[0] if self._positions else 0
 
-    def _batch(self, index: int) -> memoryview:
+    def batch_at(self, index: int) -> memoryview:
         return self._pieces(self._positions[index], self._position_after(index))[0]
 
     def _position_after(self, index: int) -> int:
@@ -149,12 +149,12 @@ class BatchStore:
         return pieces
 
     def _last_offset(self, index: int) -> int:
-        delta: int = _I32.unpack_from(self._batch(index), _LAST_OFFSET_DELTA_AT)[0]
+        delta: int = _I32.unpack_from(self.batch_at(index), _LAST_OFFSET_DELTA_AT)[0]
         return self._base_offsets[index] + delta
 
     def _max_timestamp(self, index: int) -> int:
         """The largest timestamp of one batch alone."""
-        timestamp: int = _I64.unpack_from(self._batch(index), _MAX_TIMESTAMP_AT)[0]
+        timestamp: int = _I64.unpack_from(self.batch_at(index), _MAX_TIMESTAMP_AT)[0]
         return timestamp
 
     # -- taking away -------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ change, so that whoever caches answers knows when they are stale.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mockbroker.core import interventions
 from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
@@ -22,6 +22,7 @@ from mockbroker.core.events import Event
 from mockbroker.core.features import Features
 from mockbroker.core.ids import IdSource, uuid_text
 from mockbroker.core.java_hash import coordinator_partition
+from mockbroker.core.log_manager import LogManager, RetentionResult
 from mockbroker.core.partition import Partition
 from mockbroker.core.profiles import profile_of
 from mockbroker.core.replication import Replication
@@ -34,6 +35,9 @@ from mockbroker.core.topic import (
     Topic,
 )
 from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.compaction import CompactionResult
 
 DEFAULT_BROKERS = tuple(BrokerSpec(node_id) for node_id in (1, 2, 3))
 
@@ -98,6 +102,7 @@ class Cluster:
         self.on_topic_created: list[Callable[[Topic], None]] = []
         self.on_topic_deleted: list[Callable[[Topic], None]] = []
         self.on_configs_changed: list[Callable[[Topic], None]] = []
+        self.log_manager = LogManager(self)
         # Called with a broker whose process starts, stops, is paused, resumed or removed.
         self.on_broker_state: list[Callable[[Broker], None]] = []
         # Called with everything that happens (see `events`).
@@ -325,6 +330,28 @@ class Cluster:
     add_broker = interventions.add_broker
     remove_broker = interventions.remove_broker
     set_rack = interventions.set_rack
+
+    # -- upkeep of logs ----------------------------------------------------------------------------
+
+    def run_retention(
+        self, topic: str | None = None, partition: int | None = None
+    ) -> list[RetentionResult]:
+        """Apply retention now, to all topics or to those named; what was removed.
+
+        Raises ApiError for an unknown topic or partition.
+        """
+        return self.log_manager.run_retention(topic, partition)
+
+    def run_compaction(
+        self, topic: str | None = None, partition: int | None = None, *, roll: bool = True
+    ) -> list[CompactionResult]:
+        """Compact now, at one go, all compacted topics or those named; what was removed.
+
+        With `roll` the active segments are closed first, so that all that is stable is compacted;
+        without, they are left alone as Kafka's cleaner does. Raises ApiError for an unknown topic
+        or partition, and for a topic without cleanup.policy=compact.
+        """
+        return self.log_manager.start_compaction(topic, partition, roll=roll).run()
 
     def metadata_changed(self, topic: Topic | None = None) -> None:
         """A topic, leader, ISR, broker or endpoint changed: cached answers are stale.

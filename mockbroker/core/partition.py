@@ -96,6 +96,7 @@ class Partition:
         "partition_epoch",
         "replicas",
         "topic",
+        "upkeep_noted",
     )
 
     def __init__(
@@ -126,6 +127,7 @@ class Partition:
         self.last_stable_offset = 0
         self.own_replicas: dict[int, Replica] = {}
         self.deleted = False
+        self.upkeep_noted = False  # the log manager is going to look at the logs
         self._cluster = cluster
         self._watchers: dict[Watcher, None] = {}
 
@@ -370,8 +372,15 @@ class Partition:
     def unwatch(self, watcher: Watcher) -> None:
         self._watchers.pop(watcher, None)
 
+    def log_start_moved(self) -> None:
+        """Retention moved the start of the log: watchers are told."""
+        self._refresh_last_stable_offset()
+        self.notify()
+
     def notify(self) -> None:
-        """Tell the watchers that something moved."""
+        """Tell the watchers, and those who keep logs within bounds, that something moved."""
+        if not self.upkeep_noted:
+            self._cluster.log_manager.note(self)
         if self._watchers:
             for watcher in list(self._watchers):
                 watcher.partition_changed(self)

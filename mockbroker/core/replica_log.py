@@ -129,7 +129,7 @@ class ReplicaLog(BatchStore):
         As many as fit into `bytes_max`; with `at_least_one` the first is returned even if it does
         not fit (KIP-74). The pieces are views: nothing is copied.
         """
-        first, last = self._range(offset, upper_offset)
+        first, last = self.batch_range(offset, upper_offset)
         if first >= last:
             return [], 0
         positions = self._positions
@@ -147,7 +147,7 @@ class ReplicaLog(BatchStore):
 
     def bytes_between(self, offset: int, upper_offset: int) -> int:
         """Bytes of the batches from the one that holds `offset` up to `upper_offset`."""
-        first, last = self._range(offset, upper_offset)
+        first, last = self.batch_range(offset, upper_offset)
         if first >= last:
             return 0
         positions = self._positions
@@ -157,11 +157,11 @@ class ReplicaLog(BatchStore):
     def offset_after(self, offset: int, size: int) -> int:
         """Where a read that began at `offset` and returned `size` bytes goes on."""
         positions = self._positions
-        first, _ = self._range(offset, offset + 1)
+        first, _ = self.batch_range(offset, offset + 1)
         following = bisect_left(positions, positions[first] + size)
         return self._base_offsets[following] if following < len(positions) else self.end_offset
 
-    def _range(self, offset: int, upper_offset: int) -> tuple[int, int]:
+    def batch_range(self, offset: int, upper_offset: int) -> tuple[int, int]:
         """Indexes of the batch that holds `offset` and of the first at or above `upper_offset`."""
         offsets = self._base_offsets
         if offset >= self.end_offset:
@@ -199,11 +199,11 @@ class ReplicaLog(BatchStore):
         that cannot be (it was accepted unwalked).
         """
         maxima = self._max_timestamps
-        first_live, count = self._range(self.start_offset, self.end_offset)
+        first_live, count = self.batch_range(self.start_offset, self.end_offset)
         index = max(bisect_left(maxima, timestamp), first_live)
         while index < count:
             if self._max_timestamp(index) >= timestamp:
-                found = self._find_in(self._batch(index), timestamp)
+                found = self._find_in(self.batch_at(index), timestamp)
                 if found is not None:
                     return found
             index += 1
@@ -229,7 +229,7 @@ class ReplicaLog(BatchStore):
 
     def _first_with(self, index: int, timestamp: int) -> TimestampOffset | None:
         """The first record of one batch that has exactly this timestamp."""
-        for found in _timestamps(self._batch(index)):
+        for found in _timestamps(self.batch_at(index)):
             if found.timestamp == timestamp:
                 return found
         return None
@@ -243,13 +243,13 @@ class ReplicaLog(BatchStore):
         self.start_offset = offset
         self.epochs.truncate_from_start(offset)
         self.producers.log_start_moved(offset)
-        if self._range(offset, offset)[0] * FREE_AT_ONCE_SHARE >= len(self._base_offsets):
+        if self.batch_range(offset, offset)[0] * FREE_AT_ONCE_SHARE >= len(self._base_offsets):
             self.free()
         return True
 
     def free(self) -> None:
         """Free the batches that lie wholly below the log start. Segments stay as they are."""
-        count = self._range(self.start_offset, self.start_offset)[0]
+        count = self.batch_range(self.start_offset, self.start_offset)[0]
         if count:
             self._remember_maxima(count)
             self._drop(count)

@@ -31,11 +31,12 @@ class Timer:
 class TimerHeap:
     """Timers by deadline; equal deadlines run in the order they were set."""
 
-    __slots__ = ("_heap", "_seq", "on_earlier")
+    __slots__ = ("_heap", "_seq", "_soon", "on_earlier")
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
         self._seq = 0
+        self._soon: list[Callable[[], None]] = []
         # Told when a new timer becomes the earliest, so that the sleeping actor can wake up for it.
         self.on_earlier: Callable[[], None] | None = None
 
@@ -51,8 +52,20 @@ class TimerHeap:
             self.on_earlier()
         return timer
 
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Run `callback` in the next `run_due`, whatever the time is then.
+
+        For long work done in slices: one that asks for its next turn gets that only after the
+        actor has let others run. A clock that stands still does not stop it.
+        """
+        self._soon.append(callback)
+        if self.on_earlier is not None:
+            self.on_earlier()
+
     def deadline_ms(self) -> int | None:
-        """The earliest deadline of a live timer, or None."""
+        """The earliest deadline of a live timer, or None; 0 if something is to run at once."""
+        if self._soon:
+            return 0
         heap = self._heap
         while heap and heap[0].callback is None:
             heapq.heappop(heap)
@@ -61,6 +74,11 @@ class TimerHeap:
     def run_due(self, now_ms: int) -> int:
         """Run every timer whose deadline is at or before `now_ms`; returns how many ran."""
         ran = 0
+        if self._soon:
+            soon, self._soon = self._soon, []
+            ran = len(soon)
+            for run in soon:
+                run()
         heap = self._heap
         while heap and heap[0].deadline_ms <= now_ms:
             callback = heapq.heappop(heap).callback
