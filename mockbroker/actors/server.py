@@ -21,7 +21,9 @@ from mockbroker.actors.config import ListenerSpec, ServerConfig
 from mockbroker.actors.connection import Connection, Trace
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import SocketTransport
+from mockbroker.core.broker import PAUSED, RUNNING, Broker
 from mockbroker.core.cluster import Cluster
+from mockbroker.core.controller import UNCLEAN
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import ConnectionInfo
 
@@ -48,6 +50,8 @@ class ClusterServer:
         }
         self._trace = trace
         self._connection_ids = 0
+        self._nursery: trio.Nursery | None = None
+        self.cluster.on_broker_state.append(self._broker_changed)
 
     def _listeners(self, index: int) -> list[ListenerSpec]:
         """The listeners of the broker with this place: its ports follow the first broker's."""
@@ -82,10 +86,27 @@ class ClusterServer:
     async def run(self) -> None:
         """Serve until cancelled."""
         async with trio.open_nursery() as nursery:
+            self._nursery = nursery
             nursery.start_soon(self.timekeeper.run)
             for host in self.hosts.values():
                 host.run_in(nursery)
             await trio.sleep_forever()
+
+    def _broker_changed(self, broker: Broker) -> None:
+        """Do to a broker's ports and connections what happened to its process."""
+        host = self.hosts.get(broker.node_id)
+        if host is None:
+            host = BrokerHost(broker, self._listeners(len(self.hosts)), self._connect)
+            self.hosts[broker.node_id] = host
+            if self._nursery is not None:
+                host.run_in(self._nursery)
+        if broker.state == RUNNING:
+            host.bind()
+            host.gate.open()
+        elif broker.state == PAUSED:
+            host.gate.close()
+        else:
+            host.stop(reset=broker.stopped_how == UNCLEAN)
 
     def _connect(
         self, host: BrokerHost, listener: ListenerSpec, client: socket.socket, peer: tuple[str, int]
