@@ -1,9 +1,8 @@
-"""Child processes: free ports, start, the wait for an answer, resident memory, the end."""
+"""Child processes: start, the wait for an answer, resident memory, the end."""
 
 from __future__ import annotations
 
 import contextlib
-import socket
 import subprocess
 import tempfile
 import time
@@ -16,23 +15,6 @@ from bench.model import UnavailableError
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
 CONNECT_PAUSE_S = 0.001
-PORT_TRIES = 200
-
-
-def consecutive_free_ports(count: int) -> list[int]:
-    """`count` ports of 127.0.0.1 in a row that were free a moment ago."""
-    for _ in range(PORT_TRIES):
-        with contextlib.ExitStack() as stack:
-            first = stack.enter_context(socket.socket())
-            first.bind(("127.0.0.1", 0))
-            ports = range(first.getsockname()[1], first.getsockname()[1] + count)
-            try:
-                for port in ports[1:]:
-                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            except (OSError, OverflowError):
-                continue
-            return list(ports)
-    raise UnavailableError(f"no {count} free ports in a row")
 
 
 @contextlib.contextmanager

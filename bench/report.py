@@ -16,7 +16,7 @@ from bench.goals import GOALS, OURS, Verdict, judge, ratios
 from bench.model import Measure, Peer
 from bench.run import Results
 
-WIDTH = 170
+WIDTH = 200
 
 
 def verdicts(results: Results, measures: Sequence[Measure]) -> list[Verdict]:
@@ -126,7 +126,7 @@ def write_json(
 
 
 def write_plot(path: Path, results: Results, measures: Sequence[Measure]) -> bool:
-    """A bar for each goal: how far mockbroker is from the bound, which is the line at 1.
+    """A bar for each goal: how far mockbroker is beyond the bound, which is the line at 1.
 
     Returns False without matplotlib.
     """
@@ -148,14 +148,20 @@ def write_plot(path: Path, results: Results, measures: Sequence[Measure]) -> boo
         labels.append(f"{measure.title}  {goal.words(measure.unit)}")
     figure, axes = plt.subplots(figsize=(10, 0.8 + 0.32 * max(1, len(labels))))
     colours = ["#2a9d5c" if margin >= 1 else "#c8553d" for margin in margins]
-    axes.barh(range(len(labels)), margins, color=colours)
+    axes.barh(range(len(labels)), [margin - 1 for margin in margins], left=1, color=colours)
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
     axes.invert_yaxis()
     axes.set_xscale("log")
+    axes.set_xlim(min([0.5, *margins]) * 0.9, max([2.0, *margins]) * 1.3)
+    ticks = [0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
     axes.axvline(1.0, color="black", linewidth=1)
     axes.set_xlabel("times better than the goal asks (1 = the goal)")
     for row, margin in enumerate(margins):
-        axes.annotate(f" {margin:.2f}", (max(margin, 1.0), row), va="center", fontsize=8)
+        text = f" {margin:.2f}" if margin >= 1 else f"{margin:.2f} "
+        side = "left" if margin >= 1 else "right"
+        axes.annotate(text, (margin, row), va="center", ha=side, fontsize=8)
     figure.tight_layout()
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)

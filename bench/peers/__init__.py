@@ -13,7 +13,7 @@ from pathlib import Path
 from bench import process
 from bench.model import Peer, Running, UnavailableError
 from tests.support import golang, maven
-from tests.support.real_kafka import KAFKA_JVM_FLAGS, RealKafka
+from tests.support.real_kafka import KAFKA_JVM_FLAGS, RealKafka, free_ports
 
 HERE = Path(__file__).parent
 BROKERS = 3
@@ -53,7 +53,7 @@ class Mockbroker(_WithTopics):
 
     @contextmanager
     def start(self) -> Iterator[Running]:
-        ports = process.consecutive_free_ports(BROKERS)
+        ports = free_ports(BROKERS)
         script = Path(sys.executable).with_name("mockbroker")
         words = ("serve", "--brokers", str(BROKERS), "--port", str(ports[0]), "--admin-port", "0")
         # An installed package has its modules compiled; a checkout may not be allowed to.
@@ -88,7 +88,7 @@ class Kfake(_WithTopics):
 
     @contextmanager
     def start(self) -> Iterator[Running]:
-        ports = process.consecutive_free_ports(BROKERS)
+        ports = free_ports(BROKERS)
         with _started(self, [str(self._program()), *map(str, ports)], ports) as (running, _, _):
             yield running
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,4 +26,4 @@ def fresh_topic(running: Running) -> Iterator[str]:
 def percentile(values: list[float], percent: float) -> float:
     """The smallest value that at least `percent` of the values do not exceed."""
     ordered = sorted(values)
-    return ordered[max(0, -(-len(ordered) * percent // 100).__int__() - 1)]
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]

@@ -89,6 +89,8 @@ class FullMetadata:
         """Nothing to build."""
 
     def run(self, running: Running, scale: Scale) -> Figures:
+        with raw.RawConnection(running.address) as connection:
+            connection.round_trip(raw.metadata_of_all_topics())  # codecs are made on first use
         for number in range(scale.partitions // TOPIC_PARTITIONS):
             running.peer.create_topic(running, f"bench-metadata-{number}", TOPIC_PARTITIONS)
         with raw.RawConnection(running.address) as connection:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import random
 import shutil
 import signal
 import socket
@@ -50,6 +51,9 @@ _DEFAULTS = {
     "group.initial.rebalance.delay.ms": "0",
 }
 
+_PORT_MIN, _PORT_MAX = 15_000, 32_000
+_PORT_TRIES = 200
+
 _METADATA_ALL_TOPICS_V0 = struct.pack(">ihhihi", 14, 3, 0, 1, -1, 0)
 """A whole Metadata v0 request, size included: null client id, no topics named."""
 
@@ -76,7 +80,7 @@ class RealKafka:
         self._configs = dict(configs or {})
         self._jvm_flags = list(jvm_flags)
         self._start_timeout_s = start_timeout_s
-        self._ports = _free_ports(2 * brokers)
+        self._ports = free_ports(2 * brokers)
         self._nodes = range(1, brokers + 1)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._directory = Path()
@@ -220,13 +224,20 @@ def _kafka_uuid() -> str:
     return text
 
 
-def _free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that were free a moment ago."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+def free_ports(count: int) -> list[int]:
+    """Ports of 127.0.0.1 in a row that were free a moment ago.
+
+    They lie below the range from which Linux and macOS take the ports of outgoing connections:
+    one of those would be lost to any client that connects before the server listens.
+    """
+    for _ in range(_PORT_TRIES):
+        first = random.randrange(_PORT_MIN, _PORT_MAX - count)
+        ports = range(first, first + count)
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for port in ports:
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return list(ports)
+    raise RuntimeError(f"no {count} free ports in a row")
 
 
 def _brokers_seen(address: tuple[str, int]) -> int:

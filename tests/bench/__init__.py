@@ -1,0 +1,1 @@
+"""The bench judges rightly; how fast anything is, no test asserts."""
