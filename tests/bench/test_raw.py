@@ -18,14 +18,16 @@ def address(kafka: Cluster) -> tuple[str, int]:
 
 def test_an_answer_larger_than_the_buffer_is_read_whole() -> None:
     topics = {f"topic-{number}": 100 for number in range(40)}
-    with Cluster(brokers=1, topics=topics) as kafka:
-        with raw.RawConnection(address(kafka)) as connection:
-            small = connection.round_trip(raw.api_versions())
-            assert int.from_bytes(small[:4], "big") == len(small) - 4
-            large = connection.round_trip(raw.metadata_of_all_topics())
-            assert int.from_bytes(large[:4], "big") == len(large) - 4
-            assert len(large) > 1 << 16
-            assert bytes(large[4:8]) == b"\0\0\0\1", "the correlation id"
+    with (
+        Cluster(brokers=1, topics=topics) as kafka,
+        raw.RawConnection(address(kafka)) as connection,
+    ):
+        small = connection.round_trip(raw.api_versions())
+        assert int.from_bytes(small[:4], "big") == len(small) - 4
+        large = connection.round_trip(raw.metadata_of_all_topics())
+        assert int.from_bytes(large[:4], "big") == len(large) - 4
+        assert len(large) > 1 << 16
+        assert bytes(large[4:8]) == b"\0\0\0\1", "the correlation id"
 
 
 def test_the_brokers_of_a_cluster_are_counted() -> None:
