@@ -140,9 +140,12 @@ class BrokerHost:
         scope: trio.CancelScope,
         nursery: trio.Nursery,
     ) -> None:
+        # A broker may stop between the moment a client is seen and the moment it is accepted.
         with scope:
-            while True:
+            while sock.fileno() >= 0:
                 await trio.lowlevel.wait_readable(sock)
+                if scope.cancel_called:
+                    break
                 try:
                     client, address = sock.accept()
                 except BlockingIOError:

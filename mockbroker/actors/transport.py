@@ -29,7 +29,7 @@ class Transport(Protocol):
         """Fill a prefix of `view`; returns the number of bytes, 0 at end of stream.
 
         `expect_data` tries before it waits, which pays when the peer is in the middle of a frame.
-        Raises OSError when the connection broke.
+        Raises OSError when the connection broke, trio.ClosedResourceError once this side is closed.
         """
         ...
 
@@ -63,6 +63,8 @@ class SocketTransport:
 
     async def receive_into(self, view: memoryview, *, expect_data: bool = False) -> int:
         sock = self._socket
+        if self._closed:  # by a broker that stopped before this connection's first turn
+            raise trio.ClosedResourceError
         if not expect_data:
             await trio.lowlevel.wait_readable(sock)
         while True:
@@ -86,6 +88,8 @@ class SocketTransport:
 
     async def send_rest(self, parts: Sequence[Buffer]) -> None:
         while parts:
+            if self._closed:
+                raise trio.ClosedResourceError
             await trio.lowlevel.wait_writable(self._socket)
             try:
                 sent = self._socket.sendmsg(parts[:IOV_MAX])
