@@ -90,7 +90,7 @@ class MemberProcess:
         return self.owned
 
     def wait_for_records(self, count: int) -> list[str]:
-        """Wait until it has got (and committed, if it does) so many records; return their values."""
+        """Wait until it is done with so many records; return their values."""
         self.wait_for(lambda lines: sum("done" in line for line in lines) >= count)
         return self.values
 

@@ -28,7 +28,7 @@ def seconds_since(at_s: float) -> float:
 @pytest.mark.covers("S190", "S210")
 @pytest.mark.mock_kafka(topics={"t": 3})
 def test_partitions_of_a_killed_member_go_to_the_others(kafka: Cluster, members: Members) -> None:
-    """After its session timeout, not before; they go on from what it had committed, losing nothing."""
+    """After its session timeout, not before; they go on from what it had committed."""
     others = [members("g", "t", **PATIENT) for _ in range(2)]
     with MemberProcess(kafka, "g", "t", commits=True, **SHORT) as victim:
         members.until(lambda: len(victim.owned) == 1 and all(len(m.owned) == 1 for m in others))
@@ -79,7 +79,7 @@ def test_slow_work_is_no_death_and_death_is_found_soon(
 def test_a_member_that_does_not_poll_leaves_by_itself(
     kafka: Cluster, members: Members, log: RequestLog
 ) -> None:
-    """At max.poll.interval.ms it says LeaveGroup, its partitions move, and its next poll rejoins."""
+    """At max.poll.interval.ms it says LeaveGroup, its partitions move; its next poll rejoins."""
     hung = members(
         "g", "t", max_poll_interval_ms=1_500, session_timeout_ms=1_500, heartbeat_interval_ms=50
     )
