@@ -11,11 +11,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, TopicMetadata
 
 TIMEOUT_S = 20.0
 # How long one of several polls waits.
 POLL_S = 0.02
+
+# Settings of confluent-kafka's own, and the one of librdkafka's, that have no dots.
+UNDERSCORED = ("error_cb", "log_level", "on_commit", "stats_cb")
 
 # What `Consumer.position` and `committed` give where there is none (OFFSET_INVALID).
 NO_OFFSET = -1001
@@ -23,9 +26,11 @@ NO_OFFSET = -1001
 
 def settings(bootstrap: str, **config: Any) -> dict[str, Any]:
     """A client's configuration."""
-    # A consumer whose Fetches wait long holds up whatever it asks of the same broker.
-    defaults: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0}
-    return defaults | {name.replace("_", "."): value for name, value in config.items()}
+    dotted = {
+        name if name in UNDERSCORED else name.replace("_", "."): value
+        for name, value in config.items()
+    }
+    return {"bootstrap.servers": bootstrap, "log_level": 0, **dotted}
 
 
 def admin_client(bootstrap: str) -> AdminClient:
@@ -33,11 +38,18 @@ def admin_client(bootstrap: str) -> AdminClient:
 
 
 def create_topic(bootstrap: str, topic: str, partitions: int = 1, **configs: str) -> None:
-    """Create a topic and wait until it is there; `min_insync_replicas="2"` is a topic config."""
+    """Create a topic and wait until it is known; `min_insync_replicas="2"` is a config."""
     config = {name.replace("_", "."): value for name, value in configs.items()}
     new = NewTopic(topic, partitions, 1, config=config)
     admin = admin_client(bootstrap)  # its futures fail when it is gone
     admin.create_topics([new])[topic].result(TIMEOUT_S)
+    deadline = time.monotonic() + TIMEOUT_S
+    while not _known(admin.list_topics(topic, TIMEOUT_S).topics[topic]):
+        assert time.monotonic() < deadline, f"no broker knows {topic}"
+
+
+def _known(topic: TopicMetadata) -> bool:
+    return topic.error is None and all(each.leader >= 0 for each in topic.partitions.values())
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:
@@ -102,6 +114,7 @@ def open_consumer(bootstrap: str, **config: Any) -> Iterator[Consumer]:
         "group_id": "nobody",
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
+        # A Fetch that waits holds up whatever else is asked of that broker.
         "fetch_wait_max_ms": 100,
     }
     consumer = Consumer(settings(bootstrap, **(defaults | config)))
