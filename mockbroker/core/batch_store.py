@@ -105,6 +105,46 @@ class BatchStore:
             self._extent_positions.append(position)
         self._filling_at = end
 
+    # -- sharing -----------------------------------------------------------------------------------
+
+    def share_into(self, other: BatchStore, first: int, last: int) -> None:
+        """Give `other`, which is empty, the batches [first, last), in the same memory."""
+        if first >= last:
+            other.end_position = self._position_after(first - 1)
+            return
+        position = self._positions[first]
+        other.end_position = self._position_after(last - 1)
+        other._base_offsets = self._base_offsets[first:last]
+        other._positions = self._positions[first:last]
+        other._max_timestamps = self._max_timestamps[first:last]
+        for piece in self._pieces(position, other.end_position):
+            other._extents.append(piece)
+            other._extent_positions.append(position)
+            position += len(piece)
+
+    def extend(self, other: BatchStore) -> None:
+        """Add the batches of `other`: small ones are copied, large stretches are shared."""
+        if not other._positions:
+            return
+        begin = other._positions[0]
+        shift = self.end_position - begin
+        position = self.end_position
+        for piece in other._pieces(begin, other.end_position):
+            if len(piece) < VIEW_BYTES_MIN:
+                self._copy_in(piece, len(piece), position)
+            else:
+                self._extents.append(piece)
+                self._extent_positions.append(position)
+                self._filling = self._filling[self._filling_at :]
+                self._filling_at = 0
+            position += len(piece)
+        count = len(self._base_offsets)
+        self._base_offsets.extend(other._base_offsets)
+        self._positions.extend(map(shift.__add__, other._positions))
+        self._max_timestamps.extend(other._max_timestamps)
+        self.end_position = position
+        self._settle_maxima(count)
+
     # -- looking -----------------------------------------------------------------------------------
 
     def batches(self) -> Iterator[memoryview]:

@@ -29,6 +29,23 @@ class EpochCache:
         """(epoch, start offset), oldest first."""
         return list(zip(self._epochs, self._starts, strict=True))
 
+    def fork(self, log_end_offset: int) -> EpochCache:
+        """A copy for a log that ends at `log_end_offset`, without epochs that wrote nothing yet."""
+        copy = EpochCache()
+        copy._epochs, copy._starts = list(self._epochs), list(self._starts)
+        copy.truncate_from_end(log_end_offset)
+        return copy
+
+    def between(self, begin: int, end: int) -> list[tuple[int, int]]:
+        """(epoch, first offset) of the epochs that wrote the offsets in [begin, end)."""
+        found = []
+        for epoch, start in zip(self._epochs, self._starts, strict=True):
+            if start <= begin:
+                found = [(epoch, begin)]
+            elif start < end:
+                found.append((epoch, start))
+        return found
+
     def assign(self, epoch: int, start_offset: int) -> None:
         """Record that `epoch` begins at `start_offset`; entries that contradict it go.
 

@@ -73,6 +73,17 @@ class ProducerEntry:
         self.coordinator_epoch = -1
         self.transaction_start = -1
 
+    def fork(self) -> ProducerEntry:
+        """A copy that goes its own way."""
+        copy = ProducerEntry()
+        copy.epoch = self.epoch
+        copy.batches = list(self.batches)
+        copy.last_sequence = self.last_sequence
+        copy.last_timestamp = self.last_timestamp
+        copy.coordinator_epoch = self.coordinator_epoch
+        copy.transaction_start = self.transaction_start
+        return copy
+
     def _enter_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
             self.epoch = epoch
@@ -91,6 +102,16 @@ class ProducerStates:
         self._ongoing: dict[int, int] = {}  # first offset -> producer id, in order of first offset
         self._unreplicated: dict[int, int] = {}  # first offset -> offset of the marker
         self.aborted: list[AbortedTransaction] = []
+
+    def fork(self) -> ProducerStates:
+        """A copy that goes its own way."""
+        copy = ProducerStates()
+        copy._entries = {key: entry.fork() for key, entry in self._entries.items()}
+        copy._next_check_ms = self._next_check_ms
+        copy._ongoing = dict(self._ongoing)
+        copy._unreplicated = dict(self._unreplicated)
+        copy.aborted = list(self.aborted)
+        return copy
 
     @property
     def entries(self) -> dict[int, ProducerEntry]:

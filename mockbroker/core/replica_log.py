@@ -37,6 +37,15 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
+class LogSlice(NamedTuple):
+    """A stretch of a log on its way to a follower: whole batches, and the epochs they are of."""
+
+    batches: BatchStore
+    end_offset: int
+    epochs: list[tuple[int, int]]
+    has_holes: bool
+
+
 class ReplicaLog(BatchStore):
     """The log of one replica of one partition.
 
@@ -118,6 +127,59 @@ class ReplicaLog(BatchStore):
             return False
         self._segments.roll(self.end_offset, self.end_position)
         return True
+
+    # -- copying -----------------------------------------------------------------------------------
+
+    def fork(self) -> ReplicaLog:
+        """A copy that goes its own way; the batches stay in the memory where they are."""
+        copy = ReplicaLog(self.start_offset)
+        self.share_into(copy, 0, len(self._base_offsets))
+        copy.end_offset = self.end_offset
+        copy.end_position = self.end_position
+        copy.epochs = self.epochs.fork(self.end_offset)
+        copy.producers = self.producers.fork()
+        copy.first_dirty_offset = self.first_dirty_offset
+        copy._segments = self._segments.fork()
+        copy._has_holes = self._has_holes
+        copy._freed_maxima = dict(self._freed_maxima)
+        return copy
+
+    def cut_out(self, offset: int, bytes_max: int) -> LogSlice | None:
+        """What a follower gets that has everything below `offset`; None at the log's end.
+
+        Whole batches, of `bytes_max` bytes at most, though always one.
+        """
+        if offset >= self.end_offset:
+            return None
+        first, last = self.batch_range(offset, self.end_offset)
+        if first < last:
+            limit = self._positions[first] + bytes_max
+            last = max(bisect_right(self._positions, limit, first, last) - 1, first + 1)
+            if self._position_after(len(self._positions) - 1) <= limit:
+                last = len(self._positions)
+        whole = last == len(self._base_offsets)
+        end = self.end_offset if whole else self._base_offsets[last]
+        batches = BatchStore()
+        self.share_into(batches, first, last)
+        return LogSlice(batches, end, self.epochs.between(offset, end), self._has_holes)
+
+    def append_slice(self, taken: LogSlice, now_ms: int, limits: RollLimits) -> None:
+        """Append what a leader has cut out of its log at the offset where this one ends."""
+        position = self.end_position
+        segments = self._segments
+        for batch in taken.batches.batches():
+            header = BatchHeader(batch)
+            size, timestamp = len(batch), header.max_timestamp
+            segments.admit(size, timestamp, now_ms, limits, header.base_offset, position)
+            segments.max_timestamps[-1] = max(segments.max_timestamps[-1], timestamp)
+            position += size
+            self.producers.replay(batch)
+        self.extend(taken.batches)
+        self.end_offset = taken.end_offset
+        self._has_holes = self._has_holes or taken.has_holes
+        for epoch, start_offset in taken.epochs:
+            if epoch > self.epochs.latest:
+                self.epochs.assign(epoch, start_offset)
 
     # -- reading -----------------------------------------------------------------------------------
 

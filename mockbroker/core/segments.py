@@ -77,6 +77,18 @@ class Segments:
         self.open_position = 0
         self.open_timestamp = NO_TIMESTAMP
 
+    def fork(self) -> Segments:
+        """A copy that goes its own way."""
+        copy = Segments(0)
+        for column, taken in zip(copy._columns(), self._columns(), strict=True):
+            column[:] = taken
+        copy._index_entries = self._index_entries
+        copy._indexed_position = self._indexed_position
+        copy._indexed_timestamp = self._indexed_timestamp
+        copy._started_ms = self._started_ms
+        copy._time_index_entries = self._time_index_entries
+        return copy
+
     def __len__(self) -> int:
         return len(self.base_offsets)
 
