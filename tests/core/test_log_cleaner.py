@@ -1,0 +1,738 @@
+"""Compacting one log: the newest record of each key stays, where it was, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockbroker.core.producer_state import AbortedTransaction
+from mockbroker_protocol.records import (
+    ControlType,
+    Record,
+    RecordsError,
+    TimestampType,
+    build_batch,
+    update_crc,
+)
+from tests.support.kept_log import KEYS_MAX, NOW_MS, KeptLog
+
+DAY_MS = 86_400_000
+
+
+def rolled(log: KeptLog) -> KeptLog:
+    log.roll()
+    return log
+
+
+# -- what stays ------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("S28")
+def test_of_each_key_the_newest_record_stays_at_its_offset():
+    kept = KeptLog()
+    for version in range(10):
+        for begin in range(0, 1000, 50):
+            keys = range(begin, begin + 50)
+            kept.write(*((b"key-%d" % key, b"%d:%d" % (key, version)) for key in keys))
+    kept.roll()
+    result = kept.clean()
+    assert kept.shown == [(9000 + key, b"key-%d" % key, b"%d:9" % key) for key in range(1000)]
+    assert (kept.log.start_offset, kept.log.end_offset) == (0, 10_000)
+    assert result is not None
+    assert (result.records_read, result.records_removed) == (10_000, 9000)
+
+
+@pytest.mark.covers("S28")
+def test_keys_with_the_same_hash_are_told_apart():
+    """Two keys with one MD5, by which Kafka's offset map would take them for the same."""
+    first = bytes.fromhex(
+        "d131dd02c5e6eec4693d9a0698aff95c2fcab58712467eab4004583eb8fb7f89"
+        "55ad340609f4b30283e488832571415a085125e8f7cdc99fd91dbdf280373c5b"
+        "d8823e3156348f5bae6dacd436c919c6dd53e2b487da03fd02396306d248cda0"
+        "e99f33420f577ee8ce54b67080a80d1ec69821bcb6a8839396f9652b6ff72a70"
+    )
+    second = bytes.fromhex(
+        "d131dd02c5e6eec4693d9a0698aff95c2fcab50712467eab4004583eb8fb7f89"
+        "55ad340609f4b30283e4888325f1415a085125e8f7cdc99fd91dbd7280373c5b"
+        "d8823e3156348f5bae6dacd436c919c6dd53e23487da03fd02396306d248cda0"
+        "e99f33420f577ee8ce54b67080280d1ec69821bcb6a8839396f965ab6ff72a70"
+    )
+    assert first != second
+    assert hashlib.md5(first).digest() == hashlib.md5(second).digest()
+    kept = KeptLog()
+    kept.write((first, b"a"), (second, b"b"))
+    rolled(kept).clean()
+    assert kept.shown == [(0, first, b"a"), (1, second, b"b")]
+
+
+def test_records_without_a_key_go():
+    """They can only be there from before the topic was compacted."""
+    kept = KeptLog()
+    kept.write((None, b"a"), (b"k", b"b"), (None, b"c"))
+    rolled(kept).clean()
+    assert kept.shown == [(1, b"k", b"b")]
+
+
+def test_an_empty_key_is_a_key():
+    kept = KeptLog()
+    kept.write((b"", b"a"), (b"", b"b"))
+    rolled(kept).clean()
+    assert kept.shown == [(1, b"", b"b")]
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_a_batch_keeps_its_codec_timestamps_and_headers(codec):
+    kept = KeptLog()
+    records = [
+        Record(at, NOW_MS + at * 100_000, b"k%d" % (at % 3), b"v" * 100, (("h", b"x"), ("n", None)))
+        for at in range(9)
+    ]
+    kept.put(build_batch(records, codec=codec))
+    rolled(kept).clean()
+    (header,) = kept.headers
+    assert (header.codec, header.count, header.last_offset_delta) == (codec, 3, 8)
+    assert kept.records == records[6:]
+    assert header.max_timestamp == records[8].timestamp
+
+
+def test_the_largest_timestamp_of_a_batch_is_that_of_its_remaining_records():
+    kept = KeptLog()
+    kept.write((b"a", b"1", 5000), (b"b", b"1", 1000), (b"a", b"2", 2000))
+    rolled(kept).clean()
+    (header,) = kept.headers
+    assert header.max_timestamp == 2000
+    assert [record.timestamp for record in kept.records] == [1000, 2000]
+
+
+def test_with_log_append_time_the_batch_keeps_its_time():
+    kept = KeptLog()
+    kept.write(
+        (b"a", b"1", 5),
+        (b"a", b"2", 6),
+        timestamp_type=TimestampType.LOG_APPEND_TIME,
+        append_time=7777,
+    )
+    rolled(kept).clean()
+    (header,) = kept.headers
+    assert (header.timestamp_type, header.max_timestamp) == (TimestampType.LOG_APPEND_TIME, 7777)
+    assert [record.timestamp for record in kept.records] == [7777]
+
+
+def test_what_nothing_went_from_is_stored_as_it_was():
+    kept = KeptLog()
+    kept.write((b"a", b"1"), (b"b", b"1"))
+    kept.write((b"c", b"x" * 50_000))
+    before = kept.content
+    result = rolled(kept).clean()
+    assert kept.content == before
+    assert result is not None
+    assert (result.records_removed, result.bytes_removed, result.batches_removed) == (0, 0, 0)
+
+
+# -- how far it goes -------------------------------------------------------------------------------
+
+
+def test_the_active_segment_is_left_alone():
+    kept = KeptLog()
+    kept.write((b"k", b"1"), (b"k", b"2"))
+    assert kept.clean() is None
+    kept.roll()
+    kept.write((b"k", b"3"))
+    kept.clean()
+    assert kept.shown == [(1, b"k", b"2"), (2, b"k", b"3")]
+
+
+def test_nothing_above_the_last_stable_offset_is_cleaned():
+    kept = KeptLog()
+    kept.write((b"k", b"1"), (b"k", b"2"))
+    kept.roll()
+    kept.write_as(7, 0, (b"k", b"3"), transactional=True)
+    kept.write((b"k", b"4"))
+    kept.roll()
+    assert kept.dirt.first_uncleanable_offset == 2
+    kept.clean()
+    assert [offset for offset, _, _ in kept.shown] == [1, 2, 3]
+
+
+def test_nothing_above_the_high_watermark_is_cleaned():
+    kept = KeptLog()
+    kept.write((b"k", b"1"))
+    kept.roll()
+    kept.write((b"k", b"2"))
+    kept.roll()
+    kept.high_watermark = 1
+    assert kept.dirt.first_uncleanable_offset == 1
+    kept.clean()
+    assert [offset for offset, _, _ in kept.shown] == [0, 1]
+
+
+def test_records_are_left_alone_until_min_compaction_lag_ms_has_passed():
+    kept = KeptLog(min_compaction_lag_ms=1000)
+    kept.write((b"k", b"1"))
+    kept.roll()
+    kept.now_ms += 500
+    kept.write((b"k", b"2"))
+    kept.roll()
+    kept.now_ms += 500
+    assert kept.dirt.first_uncleanable_offset == 1
+    kept.now_ms += 500
+    assert kept.dirt.first_uncleanable_offset == 2
+    kept.clean()
+    assert kept.shown == [(1, b"k", b"2")]
+
+
+def test_a_log_is_due_when_more_than_the_ratio_of_its_bytes_is_dirty():
+    kept = KeptLog(min_cleanable_dirty_ratio="0.5")
+    kept.write((b"a", b"1"))
+    kept.roll()
+    assert (kept.dirt.ratio, kept.dirt.is_due(kept.configs)) == (1.0, True)
+    kept.clean()
+    assert (kept.dirt.ratio, kept.dirt.is_due(kept.configs)) == (0.0, False)
+    kept.write((b"b", b"1"))
+    assert kept.dirt.cleanable_bytes == 0
+    kept.roll()
+    assert (kept.dirt.ratio, kept.dirt.is_due(kept.configs)) == (0.5, False)
+    kept.write((b"c", b"1"))
+    kept.roll()
+    assert kept.dirt.is_due(kept.configs)
+
+
+def test_a_log_is_due_when_something_waits_for_longer_than_max_compaction_lag_ms():
+    kept = KeptLog(max_compaction_lag_ms=1000, min_cleanable_dirty_ratio="1")
+    kept.write((b"a", b"1"))
+    kept.roll()
+    kept.now_ms += 1000
+    assert not kept.dirt.is_due(kept.configs)
+    kept.now_ms += 1
+    assert kept.dirt.is_due(kept.configs)
+
+
+def test_max_compaction_lag_ms_closes_the_active_segment_too():
+    kept = KeptLog(max_compaction_lag_ms=1000)
+    kept.write((b"a", b"1", NOW_MS))
+    kept.write((b"a", b"2", NOW_MS + 1000))
+    assert len(kept.log.segments) == 1
+    kept.write((b"a", b"3", NOW_MS + 1001))
+    assert [segment.base_offset for segment in kept.log.segments] == [0, 2]
+
+
+def test_later_rounds_begin_where_the_last_ended_but_look_at_all_that_is_older():
+    kept = KeptLog()
+    kept.write((b"a", b"1"), (b"b", b"1"), (b"c", b"1"))
+    rolled(kept).clean()
+    kept.write((b"b", b"2"), (b"d", b"1"))
+    kept.roll()
+    assert kept.dirt.first_dirty_offset == 3
+    kept.clean()
+    assert kept.shown == [(0, b"a", b"1"), (2, b"c", b"1"), (3, b"b", b"2"), (4, b"d", b"1")]
+    assert kept.dirt.first_dirty_offset == 5
+
+
+def test_with_more_keys_than_there_is_room_for_a_round_ends_early_and_the_next_goes_on():
+    kept = KeptLog()
+    for _ in range(2):
+        for key in range(10):
+            kept.write((b"k%d" % key, b"v"))
+    kept.roll()
+    result = kept.clean(keys_max=4)
+    assert result is not None
+    assert (result.end_offset, kept.dirt.first_dirty_offset) == (4, 4)
+    assert len(kept.shown) == 20
+    rounds = 0
+    while kept.dirt.cleanable_bytes:
+        kept.clean(keys_max=4)
+        rounds += 1
+    assert [offset for offset, _, _ in kept.shown] == list(range(10, 20))
+    assert rounds == 4
+
+
+def test_one_key_of_room_too_little_for_a_batch_ends_without_effect():
+    kept = KeptLog()
+    kept.write((b"a", b"1"), (b"b", b"1"))
+    before = kept.content
+    assert rolled(kept).clean(keys_max=1) is None
+    assert (kept.content, kept.dirt.first_dirty_offset) == (before, 0)
+
+
+def test_cleaned_segments_are_joined_up_to_segment_bytes():
+    kept = KeptLog(internal_segment_bytes=700)
+    for version in range(30):
+        kept.write((b"k%d" % (version % 5), b"x" * 100))
+    before = [segment.base_offset for segment in kept.log.segments]
+    assert len(before) >= 6
+    kept.roll()
+    kept.clean()
+    kept.clean()
+    after = kept.log.segments
+    assert [after[0].base_offset, after[-1].base_offset] == [0, 30]
+    assert len(after) < len(before)
+    assert all(segment.size <= 700 for segment in after)
+    assert sum(segment.size for segment in after) == kept.log.size == len(kept.content)
+
+
+# -- tombstones ------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("S28")
+def test_a_tombstone_stays_for_delete_retention_ms_after_it_was_first_cleaned():
+    kept = KeptLog(delete_retention_ms=1000)
+    kept.write((b"a", b"1"), (b"b", b"1"))
+    kept.write((b"a", None), (b"c", b"1"))
+    kept.now_ms += DAY_MS
+    rolled(kept).clean()
+    assert kept.shown == [(1, b"b", b"1"), (2, b"a", None), (3, b"c", b"1")]
+    header = kept.headers[1]
+    assert header.has_delete_horizon
+    assert header.base_timestamp == kept.now_ms + 1000
+    assert [record.timestamp for record in kept.records] == [NOW_MS] * 3
+
+    kept.now_ms += 999
+    kept.clean()
+    assert (2, b"a", None) in kept.shown
+    kept.now_ms += 1
+    kept.clean()
+    assert kept.shown == [(1, b"b", b"1"), (3, b"c", b"1")]
+    assert kept.headers[1].has_delete_horizon
+    assert [record.timestamp for record in kept.records] == [NOW_MS] * 2
+
+
+def test_a_tombstone_with_a_newer_value_goes_at_once():
+    kept = KeptLog()
+    kept.write((b"a", None))
+    kept.write((b"a", b"2"))
+    rolled(kept).clean()
+    assert kept.shown == [(1, b"a", b"2")]
+
+
+def test_an_outlived_tombstone_takes_no_older_value_back_to_life():
+    kept = KeptLog(delete_retention_ms=0)
+    kept.write((b"a", b"1"))
+    kept.write((b"a", None))
+    kept.write((b"z", b"1"))
+    rolled(kept).clean()
+    kept.clean()
+    assert kept.shown == [(2, b"z", b"1")]
+
+
+@pytest.mark.parametrize("codec", [0, 3])
+def test_a_horizon_is_set_on_compressed_batches_too(codec):
+    kept = KeptLog()
+    kept.write((b"a", None, 1000), (b"b", b"1", 900_000), codec=codec)
+    rolled(kept).clean()
+    (header,) = kept.headers
+    assert (header.has_delete_horizon, header.codec) == (True, codec)
+    assert header.max_timestamp == 900_000
+    assert [record.timestamp for record in kept.records] == [1000, 900_000]
+
+
+# -- producers -------------------------------------------------------------------------------------
+
+
+def test_the_last_batch_of_a_producer_stays_empty_for_its_sequence():
+    kept = KeptLog()
+    kept.write_as(7, 0, (b"a", b"1"), (b"b", b"1"))
+    kept.write_as(7, 2, (b"a", b"2"), (b"b", b"2"), codec=2)
+    kept.write((b"a", b"3"), (b"b", b"3"))
+    rolled(kept).clean()
+    assert kept.shown == [(4, b"a", b"3"), (5, b"b", b"3")]
+    empty, _ = kept.headers
+    assert (empty.base_offset, empty.last_offset, empty.count, empty.size) == (2, 3, 0, 61)
+    assert (empty.producer_id, empty.base_sequence, empty.last_sequence) == (7, 2, 3)
+    assert (empty.codec, empty.base_timestamp, empty.max_timestamp) == (0, -1, NOW_MS)
+    kept.log.producers.clear()
+    for batch in kept.log.batches():
+        kept.log.producers.replay(batch)
+    assert kept.log.producers.entries[7].last_sequence == 3
+
+
+def test_the_empty_batch_goes_once_its_producer_has_written_again_or_expired():
+    kept = KeptLog()
+    kept.write_as(7, 0, (b"a", b"1"))
+    kept.write_as(8, 0, (b"a", b"2"))
+    kept.write((b"a", b"3"))
+    rolled(kept).clean()
+    assert [header.producer_id for header in kept.headers] == [7, 8, -1]
+    kept.write_as(7, 1, (b"x", b"1"))
+    rolled(kept).clean()
+    assert [header.producer_id for header in kept.headers] == [8, -1, 7]
+    kept.log.producers.clear()
+    kept.clean()
+    assert [header.producer_id for header in kept.headers] == [-1, 7]
+
+
+def test_the_last_batch_of_a_round_stays_so_that_its_end_is_known():
+    kept = KeptLog()
+    kept.write((b"a", b"1"))
+    kept.write((None, b"nobody"))
+    rolled(kept).clean()
+    assert [(header.base_offset, header.count) for header in kept.headers] == [(0, 1), (1, 0)]
+    kept.write((b"b", b"1"))
+    rolled(kept).clean()
+    assert [(header.base_offset, header.count) for header in kept.headers] == [(0, 1), (2, 1)]
+
+
+# -- transactions ----------------------------------------------------------------------------------
+
+
+def test_data_of_aborted_transactions_goes_and_hides_no_older_record():
+    kept = KeptLog()
+    kept.write((b"a", b"1"))
+    kept.write_as(7, 0, (b"a", b"aborted"), transactional=True)
+    kept.end(7, ControlType.ABORT)
+    kept.write_as(8, 0, (b"b", b"2"), transactional=True)
+    kept.end(8, ControlType.COMMIT)
+    rolled(kept).clean()
+    assert kept.shown == [(0, b"a", b"1"), (3, b"b", b"2")]
+
+
+def test_an_abort_marker_goes_after_its_data_and_its_delete_horizon():
+    kept = KeptLog(delete_retention_ms=1000)
+    kept.write_as(7, 0, (b"a", b"1"), transactional=True)
+    kept.write_as(7, 1, (b"a", b"2"), transactional=True)
+    kept.end(7, ControlType.ABORT)
+    kept.write((b"z", b"1"))
+    kept.roll()
+
+    def markers() -> list[tuple[int, int, bool]]:
+        return [
+            (h.base_offset, h.count, h.has_delete_horizon) for h in kept.headers if h.is_control
+        ]
+
+    kept.clean()  # the data goes; its last batch stays for the sequence
+    assert [(h.base_offset, h.count) for h in kept.headers] == [(1, 0), (2, 1), (3, 1)]
+    kept.log.producers.forget_from(0)  # expired, and with it what the empty batch stayed for
+    kept.log.producers.aborted.append(AbortedTransaction(7, 0, 2, 3))
+    kept.clean()
+    assert markers() == [(2, 1, False)]
+    assert len(kept.log.producers.aborted) == 1
+    kept.clean()
+    assert markers() == [(2, 1, True)]
+    assert kept.log.producers.aborted == []
+    kept.now_ms += 1000
+    kept.clean()
+    assert [header.base_offset for header in kept.headers] == [3]
+
+
+def test_a_marker_without_data_gets_a_horizon_and_then_goes():
+    kept = KeptLog(delete_retention_ms=1000)
+    kept.write_as(7, 0, (b"a", b"1"), transactional=True)
+    kept.end(7, ControlType.COMMIT)
+    kept.write_as(7, 1, (b"a", b"2"), transactional=True)
+    kept.end(7, ControlType.COMMIT)
+
+    def markers() -> list[tuple[int, int, bool]]:
+        return [
+            (h.base_offset, h.count, h.has_delete_horizon) for h in kept.headers if h.is_control
+        ]
+
+    kept.roll()
+    kept.clean()  # the first transaction's data goes in this round
+    assert markers() == [(1, 1, False), (3, 1, False)]
+    kept.clean()  # now its marker has none: the clock starts
+    assert markers() == [(1, 1, True), (3, 1, False)]
+    kept.now_ms += 999
+    kept.clean()
+    assert markers() == [(1, 1, True), (3, 1, False)]
+    kept.now_ms += 1
+    kept.clean()
+    assert markers() == [(3, 1, False)]
+    assert kept.shown == [(2, b"a", b"2")]
+
+
+def test_the_aborted_index_forgets_transactions_without_data():
+    kept = KeptLog()
+    kept.write_as(7, 0, (b"a", b"1"), transactional=True)
+    kept.end(7, ControlType.ABORT)
+    kept.write_as(7, 1, (b"b", b"1"), transactional=True)
+    kept.end(7, ControlType.ABORT)
+    kept.write((b"z", b"1"))
+    kept.roll()
+    kept.write_as(9, 0, (b"c", b"1"), transactional=True)
+    kept.end(9, ControlType.ABORT)
+    assert [entry.first_offset for entry in kept.log.producers.aborted] == [0, 2, 5]
+    kept.clean()
+    assert [entry.first_offset for entry in kept.log.producers.aborted] == [0, 2, 5]
+    kept.clean()  # of the first nothing was left, of the second the batch with the sequence
+    assert [entry.first_offset for entry in kept.log.producers.aborted] == [2, 5]
+
+
+def test_the_marker_that_alone_knows_a_producers_epoch_stays_empty():
+    kept = KeptLog(delete_retention_ms=0)
+    kept.write_as(7, 0, (b"a", b"1"), transactional=True)
+    kept.end(7, ControlType.ABORT, epoch=1)  # a bumped epoch: the batches are forgotten
+    kept.write((b"z", b"1"))
+    kept.roll()
+    for _ in range(3):
+        kept.clean()
+    marker, last = kept.headers
+    assert (marker.is_control, marker.count, marker.producer_epoch) == (True, 0, 1)
+    assert (last.base_offset, last.count) == (2, 1)
+
+
+# -- while others work on the log ------------------------------------------------------------------
+
+
+def test_appends_during_a_cleaning_stay_and_wait_for_the_next():
+    kept = KeptLog()
+    for _ in range(100):
+        kept.write((b"k", b"x" * 100))
+    kept.roll()
+    cleaning = kept.cleaning()
+    appended = 0
+    while not cleaning.step(20):
+        kept.write((b"k", b"later"))
+        appended += 1
+    assert appended > 10
+    assert [offset for offset, _, _ in kept.shown] == list(range(99, 100 + appended))
+    assert kept.log.end_offset == 100 + appended
+    assert kept.fetched_bases(50)[:2] == [99, 100]
+
+
+@pytest.mark.parametrize("how", ["truncate", "retain", "clean"])
+def test_a_cleaning_breaks_off_when_the_log_loses_batches(how):
+    kept = KeptLog()
+    for _ in range(10):
+        kept.write((b"k", b"v"))
+        kept.roll()
+    cleaning = kept.cleaning()
+    assert not cleaning.step(5)
+    if how == "truncate":
+        kept.log.truncate(9)
+    elif how == "retain":
+        kept.log.drop_segments(2)
+    else:
+        kept.clean()
+    before = kept.content
+    assert cleaning.step(1000)
+    assert cleaning.result is None
+    assert kept.content == before
+
+
+def test_a_batch_that_cannot_be_read_stops_the_cleaning_and_changes_nothing():
+    """It was accepted unwalked, before the topic was compacted."""
+    kept = KeptLog()
+    kept.write((b"k", b"1"))
+    broken = build_batch([Record(0, NOW_MS, b"k", b"2")], codec=4)
+    broken[61:] = bytes(len(broken) - 61)
+    update_crc(broken)
+    kept.put(broken)
+    before = kept.content
+    kept.roll()
+    with pytest.raises(RecordsError):
+        kept.clean()
+    assert kept.content == before
+
+
+# -- reading a log with holes ----------------------------------------------------------------------
+
+
+def test_a_fetch_from_an_offset_that_is_gone_begins_with_the_next_batch():
+    kept = KeptLog()
+    for version in range(5):
+        kept.write((b"k", b"%d" % version), (b"only-%d" % version, b"v"))
+    rolled(kept).clean()
+    kept.write((b"k", b"last"))
+    assert kept.fetched_bases(0) == [0, 2, 4, 6, 8, 10]
+    kept.write((b"only-1", b"new"), (b"only-2", b"new"))
+    rolled(kept).clean()
+    assert kept.fetched_bases(0) == [0, 6, 8, 10, 11]
+    assert [kept.fetched_bases(offset)[0] for offset in range(11)] == [
+        *(0, 0, 6, 6, 6, 6, 6, 6, 8, 8, 10),
+    ]
+    assert kept.fetched_bases(3, bytes_max=1) == [6]
+
+
+def test_a_read_goes_on_behind_what_it_returned_across_holes():
+    kept = KeptLog()
+    for version in range(6):
+        kept.write((b"k%d" % (version % 2), b"%d" % version))
+    rolled(kept).clean()
+    pieces, size = kept.log.read(0, 6, 1, at_least_one=True)
+    assert list(kept.fetched_bases(0, 1)) == [4]
+    assert kept.log.offset_after(0, size) == 5
+    assert kept.log.bytes_between(0, 6) == kept.log.size == 2 * size == 2 * len(pieces[0])
+
+
+def test_timestamps_are_found_among_what_is_left():
+    kept = KeptLog()
+    kept.write((b"a", b"1", 1000))
+    kept.write((b"b", b"1", 9000))
+    kept.write((b"c", b"1", 2000))
+    kept.write((b"b", b"2", 3000))
+    assert kept.log.find_max_timestamp() == (9000, 1, 0)
+    rolled(kept).clean()
+    assert kept.log.find_timestamp(1001) == (2000, 2, 0)
+    assert kept.log.find_timestamp(2001) == (3000, 3, 0)
+    assert kept.log.find_timestamp(3001) is None
+    assert kept.log.find_max_timestamp() == (3000, 3, 0)
+    kept.write((b"d", b"1", 2500))
+    assert kept.log.find_timestamp(2001) == (3000, 3, 0)
+    kept.write((b"e", b"1", 4000))
+    assert kept.log.find_max_timestamp() == (4000, 5, 0)
+
+
+def test_a_timestamp_that_only_an_emptied_batch_promises_is_not_found_there():
+    kept = KeptLog()
+    kept.write_as(7, 0, (b"a", b"1", 5000))
+    kept.write((b"a", b"2", 1000))
+    kept.write((b"b", b"2", 6000))
+    rolled(kept).clean()
+    assert [header.count for header in kept.headers] == [0, 1, 1]
+    assert kept.log.find_timestamp(2000) == (6000, 2, 0)
+
+
+def test_compaction_moves_neither_the_log_start_nor_the_epochs():
+    kept = KeptLog()
+    kept.log.epochs.assign(0, 0)
+    kept.write((b"a", b"1"))
+    kept.write((b"a", b"2"))
+    kept.log.epochs.assign(3, 2)
+    kept.write((b"b", b"1"))
+    rolled(kept).clean()
+    assert kept.log.start_offset == 0
+    assert kept.log.epochs.entries == [(0, 0), (3, 2)]
+    assert kept.log.epochs.earliest(0) == 0
+
+
+def test_a_log_can_be_cut_and_go_on_after_it_was_compacted():
+    kept = KeptLog()
+    for version in range(6):
+        kept.write((b"k%d" % (version % 2), b"%d" % version))
+    rolled(kept).clean()
+    kept.write((b"k0", b"x"), (b"k1", b"x"))
+    kept.log.truncate(5)
+    assert (kept.shown, kept.log.end_offset) == ([(4, b"k0", b"4")], 5)
+    assert kept.dirt.first_dirty_offset == 5
+    kept.write((b"k0", b"again"))
+    kept.roll()
+    kept.clean()
+    assert kept.shown == [(5, b"k0", b"again")]
+    assert kept.log.size == len(kept.content)
+
+
+# -- against a model -------------------------------------------------------------------------------
+
+KEYS = st.sampled_from([b"", b"a", b"b", b"c", b"d" * 70, None])
+VALUES = st.one_of(st.none(), st.binary(max_size=3), st.just(b"x" * 200))
+BATCH = st.fixed_dictionaries(
+    {
+        "records": st.lists(
+            st.tuples(KEYS, VALUES, st.integers(0, 5000).map(lambda at: NOW_MS + at)),
+            min_size=1,
+            max_size=6,
+        ),
+        "codec": st.integers(0, 4),
+        "producer": st.sampled_from([-1, -1, 1, 2]),
+    }
+)
+ROUND = st.fixed_dictionaries(
+    {
+        "batches": st.lists(BATCH, max_size=6),
+        "roll": st.booleans(),
+        "later_ms": st.sampled_from([0, 400, 1000]),
+        "keys_max": st.sampled_from([3, KEYS_MAX]),
+        "step": st.sampled_from([1, 7, 10_000]),
+    }
+)
+
+
+class Model:
+    """What a log holds, worked out record by record."""
+
+    def __init__(self) -> None:
+        self.records: dict[int, tuple[int, bytes | None, bytes | None, int]] = {}
+        self.horizons: dict[int, int] = {}  # by base offset of the batch
+
+    def write(self, base: int, records: list[tuple[bytes | None, bytes | None, int]]) -> None:
+        for at, (key, value, timestamp) in enumerate(records):
+            self.records[base + at] = (base, key, value, timestamp)
+
+    def clean(self, dirty: int, end: int, keys_max: int, now_ms: int, retention_ms: int) -> int:
+        """One cleaning of what is below `end`; how far it came."""
+        newest: dict[bytes, int] = {}
+        indexed = end
+        for offset, (base, key, _, _) in sorted(self.records.items()):
+            if not dirty <= offset < end or key is None:
+                continue
+            if key not in newest and len(newest) == keys_max:
+                indexed = base
+                break
+            newest[key] = offset
+        for offset, (base, key, value, _) in list(self.records.items()):
+            outlived = value is None and self.horizons.get(base, now_ms + 1) <= now_ms
+            if offset < indexed and (key is None or newest.get(key, -1) > offset or outlived):
+                del self.records[offset]
+        for offset, (base, _, value, _) in self.records.items():
+            if offset < indexed and value is None:
+                self.horizons.setdefault(base, now_ms + retention_ms)
+        return indexed
+
+    @property
+    def shown(self) -> list[tuple[int, bytes | None, bytes | None, int]]:
+        return [(offset, *record[1:]) for offset, record in sorted(self.records.items())]
+
+
+def newest_values(records: list[Record]) -> dict[bytes | None, bytes]:
+    newest = {record.key: record.value for record in records if record.key is not None}
+    return {key: value for key, value in newest.items() if value is not None}
+
+
+def producer_ends(kept: KeptLog) -> dict[int, tuple[int, int]]:
+    return {
+        producer_id: (entry.epoch, entry.last_sequence)
+        for producer_id, entry in kept.log.producers.entries.items()
+    }
+
+
+@given(st.lists(ROUND, min_size=1, max_size=5))
+def test_a_log_cleaned_again_and_again_holds_what_a_model_says(rounds):
+    kept = KeptLog(internal_segment_bytes=400, delete_retention_ms=1000)
+    model = Model()
+    sequences = {1: 0, 2: 0}
+    for each in rounds:
+        for batch in each["batches"]:
+            records, producer = batch["records"], batch["producer"]
+            if producer < 0:
+                base = kept.write(*records, codec=batch["codec"])
+            else:
+                base = kept.write_as(producer, sequences[producer], *records, codec=batch["codec"])
+                sequences[producer] += len(records)
+            model.write(base, records)
+        if each["roll"]:
+            kept.roll()
+        kept.now_ms += each["later_ms"]
+        before, ends = newest_values(kept.records), producer_ends(kept)
+        dirt, end_offset = kept.dirt, kept.log.end_offset
+        cleaning = kept.cleaning(each["keys_max"])
+        while not cleaning.step(each["step"]):
+            pass
+        if cleaning.result is not None:
+            reached = model.clean(*dirt[:2], each["keys_max"], kept.now_ms, 1000)
+            assert reached == cleaning.result.end_offset
+        assert [(r.offset, r.key, r.value, r.timestamp) for r in kept.records] == model.shown
+        assert newest_values(kept.records) == before
+        assert kept.log.end_offset == end_offset
+        assert kept.log.size == len(kept.content) == sum(s.size for s in kept.log.segments)
+        kept.log._replay_producers()
+        assert producer_ends(kept) == ends
+
+        again = kept.content
+        if each["keys_max"] == KEYS_MAX:
+            kept.clean()
+            kept.clean()
+            clean = [r.key for r in kept.records if r.offset < dirt.first_uncleanable_offset]
+            assert len(clean) == len(set(clean))
+            settled = kept.content
+            kept.clean()
+            assert kept.content == settled
+            if again != settled:  # only an empty batch at the end of an earlier round may go
+                assert [
+                    (r.offset, r.key, r.value, r.timestamp) for r in kept.records
+                ] == model.shown
+        for offset in range(end_offset):
+            following = [h for h in kept.headers if h.last_offset >= offset]
+            fetched = kept.fetched_bases(offset, bytes_max=1)
+            assert fetched == [header.base_offset for header in following[:1]]
