@@ -386,6 +386,86 @@ def consumer_group_regex(session: Session) -> None:
     describe(session, group)
 
 
+# What RE2 has and Java or Python have not, and the other way round.
+REGEXES = (
+    *(
+        r"\pL+",
+        r"\p{Lu}",
+        r"\PL",
+        r"\p{^Lu}",
+        r"[\pN.]+",
+        "[[:alpha:]]",
+        "[[:^alpha:]]",
+        r"\Qa.b\E",
+    ),
+    *(
+        r"\Qa.b",
+        r"a\z",
+        "(?i)abc",
+        "(?P<n>a)b",
+        "(?<n>a)b",
+        "a{2,3}",
+        "[]a]",
+        "a|b|",
+        r"\C",
+        "a??b",
+    ),
+    *(")", "[b-a]", "*a", "a**", "a++", "a*+", "a{2}{3}", "a{1000}", "a{1001}", "a{2,1001}"),
+    *("(?!a)", "(?<=a)", "(?<!a)", "(?>a)", "(?P=n)", "(?P>n)", r"\Z", "[[:nope:]]", r"\p{Nope}"),
+    *(
+        "\\",
+        "(?U)a",
+        "(?s).",
+        "(?m)^a$",
+        "(?-i)a",
+        "(?x)a",
+        "(?#a)",
+        "(?L)a",
+        r"\A",
+        r"\b",
+        r"\B",
+        r"\h",
+    ),
+    *(
+        "a{,2}",
+        "a{",
+        "{",
+        "}",
+        "]",
+        "^*",
+        "(?:a",
+        "(?i",
+        "(|a)*",
+        "x{2}*",
+        "(a){0}",
+        r"\x41",
+        r"\x{41}",
+    ),
+    *(
+        r"\07",
+        r"\8",
+        r"\e",
+        r"\cA",
+        r"\u0041",
+        r"\N",
+        r"[\b]",
+        "[a-\\d]",
+        "[[.a.]]",
+        "[a&&b]",
+        r"\G",
+        r"\R",
+    ),
+)
+
+
+@case()
+def consumer_group_regex_syntax(session: Session) -> None:
+    for number, regex in enumerate(REGEXES):
+        group = new_group(session, f"-{number}")
+        request = joining(group, "m", subscribed_topic_names=None, subscribed_topic_regex=regex)
+        session.ask(request, 1, label=regex)
+
+
 @case()
 def consumer_group_metadata_changes(session: Session) -> None:
     topic, _ = topic_of(session, "-a", partitions=2)
