@@ -6,10 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from mockbroker.core.broker import BrokerSpec
 
 NODE_ID_MAX = 2**31 - 1
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+_LISTENER_PREFIX = "listener.name."
 
 
 class ServerError(Exception):
@@ -21,13 +25,32 @@ class ListenerSpec:
     """One listener of every broker.
 
     Broker i (from 0) binds `host:port + i`, or a free port when `port` is 0, and tells clients to
-    come to `advertised_host`, which defaults to `host`.
+    come to `advertised_host`, which defaults to `host`. `configs` are the broker configs that
+    Kafka lets a listener have for itself, as text: `ssl.client.auth`, `ssl.keystore.location`,
+    `sasl.enabled.mechanisms`, … They outrank those of the cluster.
     """
 
     name: str = "PLAINTEXT"
     host: str = "127.0.0.1"
     port: int = 0
     advertised_host: str | None = None
+    security_protocol: str = "PLAINTEXT"
+    configs: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.security_protocol not in SECURITY_PROTOCOLS:
+            raise ServerError(
+                f"listener {self.name}: {self.security_protocol!r} is no security protocol; "
+                f"there are {', '.join(SECURITY_PROTOCOLS)}"
+            )
+
+    @property
+    def is_tls(self) -> bool:
+        return self.security_protocol.endswith("SSL")
+
+    @property
+    def is_sasl(self) -> bool:
+        return self.security_protocol.startswith("SASL")
 
 
 @dataclass(frozen=True)
@@ -59,7 +82,12 @@ class ServerConfig:
     """Everything a cluster is started from.
 
     `configs` are broker configs as Kafka names them (`num.partitions`, `group.max.size`, …), as
-    strings. `kafka_version` caps what ApiVersions offers at that release ("2.8" … "4.3").
+    strings; `listener.name.NAME.…` is for one listener. `kafka_version` caps what ApiVersions
+    offers at that release ("2.8" … "4.3").
+
+    `users` ({name: password}) may log in by PLAIN and SCRAM. `security_directory` is where the
+    files go that clients of TLS listeners need; without one it is a temporary directory.
+    `allow_unsigned_tokens` lets OAUTHBEARER clients in with unsigned tokens (`alg: none`).
     """
 
     brokers: int = 3
@@ -70,6 +98,27 @@ class ServerConfig:
     configs: Mapping[str, str] = field(default_factory=dict)
     kafka_version: str = "4.3"
     seed: int | None = None
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    security_directory: Path | None = None
+    allow_unsigned_tokens: bool = False
+
+    def broker_configs(self) -> dict[str, str]:
+        """The configs of the brokers themselves, without those of single listeners."""
+        configs = {n: v for n, v in self.configs.items() if not n.startswith(_LISTENER_PREFIX)}
+        if any(listener.is_sasl for listener in self.listeners):
+            # Kafka's default is GSSAPI, which nobody can use without a Kerberos of their own.
+            configs.setdefault("sasl.enabled.mechanisms", ",".join(SASL_MECHANISMS))
+        return configs
+
+    def listener_configs(self, listener: ListenerSpec) -> dict[str, str]:
+        """What `listener` has for itself, by the names of the broker configs."""
+        prefix = f"{_LISTENER_PREFIX}{listener.name.lower()}."
+        prefixed = {
+            name.removeprefix(prefix): value
+            for name, value in self.configs.items()
+            if name.startswith(prefix)
+        }
+        return {**prefixed, **listener.configs}
 
     def specs(self) -> list[BrokerSpec]:
         """The brokers to make. Raises ServerError on ids or racks that do not fit."""

@@ -66,7 +66,7 @@ class ProtocolError(Exception):
     """The client broke the protocol; Kafka closes such a connection without an answer."""
 
 
-class _Route:
+class Route:
     """A (handler, request codec, response codec) of one API version, resolved once per process."""
 
     __slots__ = ("api", "flexible_response_header", "request", "response")
@@ -80,7 +80,7 @@ class _Route:
         self.flexible_response_header = self.response.flexible and api.key != API_VERSIONS
 
 
-_ROUTES: dict[tuple[int, int], _Route] = {}
+_ROUTES: dict[tuple[int, int], Route] = {}
 """By API key and version, for all clusters of this process; a connection has those it may use."""
 
 
@@ -88,7 +88,7 @@ _ROUTES: dict[tuple[int, int], _Route] = {}
 _WITHHELD: outcome.Value[object] = outcome.Value(object())
 
 
-class _Unanswered:
+class Unanswered:
     """A request whose reply is parked, and what sends the reply once it is there."""
 
     __slots__ = ("_answer", "_gate", "_parked")
@@ -178,7 +178,7 @@ class Connection:
         self._scope = trio.CancelScope()
         self._now_ms = cluster.now_ms
         self._request_bytes_max: int = cluster.config("socket.request.max.bytes")
-        self._routes: dict[tuple[int, int], _Route] = {}
+        self._routes: dict[tuple[int, int], Route] = {}
         self._inbox = memoryview(bytearray(INBOX_BYTES))
         self._start = 0  # the inbox holds bytes [start, filled)
         self._filled = 0
@@ -213,7 +213,7 @@ class Connection:
             if self._gate.shut:
                 await self._gate.wait()
             answer = self._serve(frame)
-            rest = await answer.sent() if isinstance(answer, _Unanswered) else answer
+            rest = await answer.sent() if isinstance(answer, Unanswered) else answer
             if rest is None:
                 return
             if rest:
@@ -295,7 +295,7 @@ class Connection:
 
     # -- one request -------------------------------------------------------------------------------
 
-    def _serve(self, frame: bytearray) -> Sequence[Buffer] | _Unanswered | None:
+    def _serve(self, frame: bytearray) -> Sequence[Buffer] | Unanswered | None:
         """Answer one request: what the socket did not take of it, or None to close instead."""
         started_ns = perf_counter_ns() if self._trace is not None else 0
         view = memoryview(frame)
@@ -323,11 +323,11 @@ class Connection:
         if type(response) is Parked:
             if not response.done:
                 answer = partial(self._answer, context, request, route, started_ns)
-                return _Unanswered(response, answer, self._gate)
+                return Unanswered(response, answer, self._gate)
             response = response.response
         return self._answer(context, request, route, started_ns, response)
 
-    def _route(self, version: tuple[int, int]) -> _Route | None:
+    def _route(self, version: tuple[int, int]) -> Route | None:
         """The route of a request, or None where this cluster does not serve such a request."""
         api_key, api_version = version
         api = APIS.get(api_key)
@@ -337,7 +337,7 @@ class Connection:
             return None
         route = _ROUTES.get(version)
         if route is None:
-            route = _ROUTES[version] = _Route(api, api_version)
+            route = _ROUTES[version] = Route(api, api_version)
         self._routes[version] = route
         return route
 
@@ -345,7 +345,7 @@ class Connection:
         self,
         context: RequestContext,
         request: object,
-        route: _Route,
+        route: Route,
         started_ns: int,
         response: object,
     ) -> Sequence[Buffer] | None:

@@ -12,12 +12,13 @@ import dataclasses
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import trio
 
 from mockbroker.actors.broker_host import BrokerHost
 from mockbroker.actors.clock import ClusterClock, Timekeeper
-from mockbroker.actors.config import ListenerSpec, ServerConfig
+from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError
 from mockbroker.actors.connection import Connection, Trace
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import SocketTransport
@@ -26,6 +27,9 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.controller import UNCLEAN
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import ConnectionInfo
+
+if TYPE_CHECKING:
+    from mockbroker.actors.security import Security
 
 
 class ClusterServer:
@@ -38,11 +42,12 @@ class ClusterServer:
         self.clock = ClusterClock()
         self.cluster = Cluster(
             brokers=config.specs(),
-            configs=dict(config.configs),
+            configs=config.broker_configs(),
             seed=config.seed,
             now_ms=self.clock.now_ms,
             kafka_version=config.kafka_version,
         )
+        self._security = self._secure()
         self.timekeeper = Timekeeper(self.cluster.timers, self.clock)
         self.hosts = {
             broker.node_id: BrokerHost(broker, self._listeners(index), self._connect)
@@ -52,6 +57,20 @@ class ClusterServer:
         self._connection_ids = 0
         self._nursery: trio.Nursery | None = None
         self.cluster.on_broker_state.append(self._broker_changed)
+
+    def _secure(self) -> Security | None:
+        if all(listener.security_protocol == "PLAINTEXT" for listener in self.config.listeners):
+            return None
+        from mockbroker.actors.security import Security
+
+        return Security(self.config, self.cluster)
+
+    @property
+    def security(self) -> Security:
+        """What the secured listeners share. Raises ServerError where there are none."""
+        if self._security is None:
+            raise ServerError("every listener of this cluster is PLAINTEXT")
+        return self._security
 
     def _listeners(self, index: int) -> list[ListenerSpec]:
         """The listeners of the broker with this place: its ports follow the first broker's."""
@@ -63,10 +82,14 @@ class ClusterServer:
     @property
     def bootstrap_servers(self) -> str:
         """HOST:PORT of every broker on the first listener, comma separated."""
-        name = self.config.listeners[0].name
+        return self.bootstrap(self.config.listeners[0].name)
+
+    def bootstrap(self, listener: str) -> str:
+        """HOST:PORT of every broker that has this listener, comma separated."""
         return ",".join(
-            f"{broker.endpoints[name].host}:{broker.endpoints[name].port}"
+            f"{broker.endpoints[listener].host}:{broker.endpoints[listener].port}"
             for broker in self.cluster.brokers.values()
+            if listener in broker.endpoints
         )
 
     def bind(self) -> None:
@@ -82,6 +105,8 @@ class ClusterServer:
         """Close every port and connection. Idempotent."""
         for host in self.hosts.values():
             host.stop(reset=False)
+        if self._security is not None:
+            self._security.close()
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -117,12 +142,15 @@ class ClusterServer:
             self.cluster,
             host.broker,
             listener.name,
-            ConnectionInfo(self._connection_ids, peer[0], peer[1]),
+            info,
             self.stats,
             self._trace,
             host.gate,
         )
 
+        info = ConnectionInfo(self._connection_ids, peer[0], peer[1])
+        if listener.security_protocol != "PLAINTEXT":
+            return self.security.connect(host, listener.name, client, info, self.stats, self._trace)
 
 @asynccontextmanager
 async def open_server(

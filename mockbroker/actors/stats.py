@@ -11,6 +11,7 @@ class Stats:
         "bytes_out",
         "connections_closed",
         "connections_opened",
+        "failed_authentications",
         "protocol_errors",
         "requests",
     )
@@ -21,6 +22,7 @@ class Stats:
         self.bytes_in = 0
         self.bytes_out = 0
         self.protocol_errors = 0
+        self.failed_authentications = 0
         self.requests: dict[int, int] = {}  # API key -> requests answered
 
     @property

@@ -38,6 +38,7 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.compaction import CompactionResult
+    from mockbroker.core.sasl.scram_credential import ScramCredential
 
 DEFAULT_BROKERS = tuple(BrokerSpec(node_id) for node_id in (1, 2, 3))
 
@@ -95,8 +96,8 @@ class Cluster:
         # Reassignments that wait for replicas to come in sync, by topic id and partition.
         self.reassignments: dict[tuple[bytes, int], Reassignment] = {}
         self.quotas = ClientQuotas()
-        # SCRAM credentials: user -> mechanism code -> iterations.
-        self.scram_credentials: dict[str, dict[int, int]] = {}
+        # SCRAM credentials: user -> mechanism code -> credential.
+        self.scram_credentials: dict[str, dict[int, ScramCredential]] = {}
         # Called with the topic after it was created, after it was dropped, or after its configs
         # changed.
         self.on_topic_created: list[Callable[[Topic], None]] = []

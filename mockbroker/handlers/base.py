@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.sasl.authenticator import Authenticator
     from mockbroker_protocol import ApiKey
     from mockbroker_protocol.headers import RequestHeader
 
@@ -73,7 +74,9 @@ class EncodedResponse:
 
 
 class ConnectionInfo:
-    """Who is at the other end. `software_*` are filled in by ApiVersions (KIP-511)."""
+    """Who is at the other end. `software_*` are filled in by ApiVersions (KIP-511), `sasl` and
+    `principal` by the connection where its listener asks who is there.
+    """
 
     __slots__ = (
         "client_host",
@@ -81,6 +84,8 @@ class ConnectionInfo:
         "closed",
         "id",
         "principal",
+        "sasl",
+        "security_protocol",
         "software_name",
         "software_version",
     )
@@ -91,6 +96,8 @@ class ConnectionInfo:
         self.client_port = client_port
         self.closed = False
         self.principal = "User:ANONYMOUS"
+        self.security_protocol = "PLAINTEXT"
+        self.sasl: Authenticator | None = None
         self.software_name = "unknown"
         self.software_version = "unknown"
 

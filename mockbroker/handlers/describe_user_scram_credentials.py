@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from mockbroker.core.sasl.scram_credential import ScramCredential
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_user_scram_credentials import (
@@ -27,7 +30,7 @@ def describe_user_scram_credentials(
 
 
 def _result(
-    name: str, count: int, mechanisms: dict[int, int] | None
+    name: str, count: int, mechanisms: Mapping[int, ScramCredential] | None
 ) -> DescribeUserScramCredentialsResult:
     if count > 1:
         return DescribeUserScramCredentialsResult(
@@ -44,6 +47,7 @@ def _result(
     return DescribeUserScramCredentialsResult(
         name,
         credential_infos=[
-            CredentialInfo(mechanism, iterations) for mechanism, iterations in mechanisms.items()
+            CredentialInfo(mechanism, credential.iterations)
+            for mechanism, credential in mechanisms.items()
         ],
     )

@@ -1,8 +1,9 @@
-"""SaslAuthenticate (36) on a listener that does not authenticate: out of place."""
+"""SaslAuthenticate (36): a token of the agreed mechanism, and the answer to it (KIP-152)."""
 
 from __future__ import annotations
 
-from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.authentication import told_late
+from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -12,11 +13,23 @@ from mockbroker_protocol.messages.sasl_authenticate import (
 
 @api(ApiKey.SASL_AUTHENTICATE, versions=(0, 2))
 def sasl_authenticate(
-    ctx: RequestContext,  # noqa: ARG001
-    request: SaslAuthenticateRequest,  # noqa: ARG001
-) -> SaslAuthenticateResponse:
-    """Answer ILLEGAL_SASL_STATE, as a PLAINTEXT listener does."""
-    return SaslAuthenticateResponse(
-        error_code=ErrorCode.ILLEGAL_SASL_STATE,
-        error_message="There is nothing to authenticate on this listener.",
+    ctx: RequestContext, request: SaslAuthenticateRequest
+) -> SaslAuthenticateResponse | Parked[SaslAuthenticateResponse]:
+    """Take the token. ILLEGAL_SASL_STATE where nobody has to authenticate, or has done so."""
+    sasl = ctx.connection.sasl
+    if sasl is None or not sasl.takes_token:
+        return SaslAuthenticateResponse(
+            error_code=ErrorCode.ILLEGAL_SASL_STATE,
+            error_message="SaslAuthenticate request received after successful authentication",
+        )
+    answer = sasl.token(bytes(request.auth_bytes), ctx.now_ms)
+    response = SaslAuthenticateResponse(
+        error_code=answer.error,
+        error_message=answer.message,
+        auth_bytes=answer.token,
+        session_lifetime_ms=answer.session_lifetime_ms,
     )
+    if sasl.failed:
+        return told_late(ctx.cluster, ctx.now_ms, response)
+    ctx.connection.principal = sasl.principal
+    return response

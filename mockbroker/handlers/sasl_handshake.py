@@ -1,16 +1,21 @@
-"""SaslHandshake (17) on a listener that does not authenticate: out of place."""
+"""SaslHandshake (17): agree on a SASL mechanism (KIP-43), or hear that this is no place for it."""
 
 from __future__ import annotations
 
-from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.authentication import told_late
+from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 
 @api(ApiKey.SASL_HANDSHAKE, versions=(0, 1))
 def sasl_handshake(
-    ctx: RequestContext,  # noqa: ARG001
-    request: SaslHandshakeRequest,  # noqa: ARG001
-) -> SaslHandshakeResponse:
-    """Answer ILLEGAL_SASL_STATE, as a PLAINTEXT listener does."""
-    return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    ctx: RequestContext, request: SaslHandshakeRequest
+) -> SaslHandshakeResponse | Parked[SaslHandshakeResponse]:
+    """Choose the mechanism. ILLEGAL_SASL_STATE where nobody has to authenticate, or has done so."""
+    sasl = ctx.connection.sasl
+    if sasl is None or not sasl.takes_handshake:
+        return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    answer = sasl.handshake(request.mechanism, ctx.api_version)
+    response = SaslHandshakeResponse(error_code=answer.error, mechanisms=sasl.mechanisms)
+    return told_late(ctx.cluster, ctx.now_ms, response) if sasl.failed else response

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.sasl.scram_credential import ScramCredential
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
@@ -14,7 +15,11 @@ from tests.support.ask import ask, nodes
 
 def describe(*names: str, everyone: bool = False) -> dict[str, tuple[int, list[tuple[int, int]]]]:
     node = nodes(1)
-    node.cluster.scram_credentials |= {"u": {1: 4096, 2: 8192}, "v": {1: 5000}}
+    for user, iterations in {"u": {1: 4096, 2: 8192}, "v": {1: 5000}}.items():
+        node.cluster.scram_credentials[user] = {
+            mechanism: ScramCredential(b"salt", count, b"", b"")
+            for mechanism, count in iterations.items()
+        }
     users = None if everyone else [UserName(name) for name in names]
     request = DescribeUserScramCredentialsRequest(users)
     results = ask(node, ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, request).results

@@ -1,0 +1,121 @@
+"""The way of a SASL connection from its first frame to a proved user, as tables.
+
+A client may first ask for the API versions, once; then it names a mechanism (SaslHandshake), then
+it sends tokens until it has proved who it is. Anything else on the way ends the connection. When
+the session has a lifetime, another SaslHandshake starts a second proof on the same connection; it
+has to be of the same mechanism and the same user (KIP-368). Follows Kafka's
+SaslServerAuthenticator; its states that differ only in what is logged are one here.
+
+Two tables, because a frame is judged twice: by its API before anything is parsed (`ADMISSION`),
+and by what came of it (`TRANSITIONS`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class SaslState(Enum):
+    """Where a connection stands."""
+
+    INITIAL = "initial"
+    HANDSHAKE = "handshake"  # the versions were told; only a handshake may follow
+    AUTHENTICATE = "authenticate"  # tokens
+    COMPLETE = "complete"
+    REAUTHENTICATE = "reauthenticate"  # a handshake on an established session
+    MECHANISM_CHANGED = "mechanism changed"  # agreed to, and denied at the first token
+    FAILED = "failed"  # the connection closes once the client has been told
+
+
+class RequestKind(Enum):
+    """What a frame is, by its API key alone."""
+
+    API_VERSIONS = "ApiVersions"
+    HANDSHAKE = "SaslHandshake"
+    TOKEN = "SaslAuthenticate"  # noqa: S105 - or a bare token after a handshake of version 0
+    OTHER = "other"
+
+
+class Verdict(Enum):
+    """What becomes of a frame."""
+
+    ADMIT = "admit"
+    REFUSE = "refuse"  # answer ILLEGAL_SASL_STATE, then close
+    CLOSE = "close"  # at once, without an answer
+
+
+class SaslEvent(Enum):
+    """What came of an admitted frame."""
+
+    VERSIONS_TOLD = "versions told"
+    VERSIONS_REFUSED = "versions refused"  # too new, or a bad client name: ask again
+    MECHANISM_AGREED = "mechanism agreed"
+    MECHANISM_UNKNOWN = "mechanism unknown"
+    MECHANISM_CHANGED = "mechanism changed"
+    CHALLENGED = "challenged"  # a token came, another is to come
+    PROVED = "proved"
+    DENIED = "denied"
+    REFUSED = "refused"
+    SESSION_RENEWED = "session renewed"  # a handshake came that starts a re-authentication
+
+
+_A, _R, _C = Verdict.ADMIT, Verdict.REFUSE, Verdict.CLOSE
+_KINDS = tuple(RequestKind)
+
+
+def _row(*verdicts: Verdict) -> dict[RequestKind, Verdict]:
+    return dict(zip(_KINDS, verdicts, strict=True))
+
+
+# Columns: ApiVersions, SaslHandshake, SaslAuthenticate, other.
+ADMISSION: dict[SaslState, dict[RequestKind, Verdict]] = {
+    SaslState.INITIAL: _row(_A, _A, _C, _C),
+    SaslState.HANDSHAKE: _row(_C, _A, _C, _C),
+    SaslState.AUTHENTICATE: _row(_R, _R, _A, _R),
+    SaslState.COMPLETE: _row(_A, _A, _A, _A),
+    SaslState.REAUTHENTICATE: _row(_C, _A, _C, _C),
+    SaslState.MECHANISM_CHANGED: _row(_R, _R, _A, _R),
+    SaslState.FAILED: _row(_C, _C, _C, _C),
+}
+
+_EVENTS = tuple(SaslEvent)
+
+
+def _next(**cells: SaslState) -> dict[SaslEvent, SaslState | None]:
+    """A row of the table: the events that can happen; None for those that cannot."""
+    return {event: cells.get(event.name.lower()) for event in _EVENTS}
+
+
+TRANSITIONS: dict[SaslState, dict[SaslEvent, SaslState | None]] = {
+    SaslState.INITIAL: _next(
+        versions_told=SaslState.HANDSHAKE,
+        versions_refused=SaslState.INITIAL,
+        mechanism_agreed=SaslState.AUTHENTICATE,
+        mechanism_unknown=SaslState.FAILED,
+    ),
+    SaslState.HANDSHAKE: _next(
+        mechanism_agreed=SaslState.AUTHENTICATE,
+        mechanism_unknown=SaslState.FAILED,
+    ),
+    SaslState.AUTHENTICATE: _next(
+        challenged=SaslState.AUTHENTICATE,
+        proved=SaslState.COMPLETE,
+        denied=SaslState.FAILED,
+        refused=SaslState.FAILED,
+    ),
+    SaslState.COMPLETE: _next(
+        versions_told=SaslState.COMPLETE,
+        versions_refused=SaslState.COMPLETE,
+        session_renewed=SaslState.REAUTHENTICATE,
+    ),
+    SaslState.REAUTHENTICATE: _next(
+        mechanism_agreed=SaslState.AUTHENTICATE,
+        mechanism_unknown=SaslState.FAILED,
+        mechanism_changed=SaslState.MECHANISM_CHANGED,
+    ),
+    SaslState.MECHANISM_CHANGED: _next(
+        denied=SaslState.FAILED,
+        refused=SaslState.FAILED,
+    ),
+    SaslState.FAILED: _next(),
+}
