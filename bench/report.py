@@ -14,6 +14,7 @@ from rich.table import Table
 
 from bench.goals import GOALS, OURS, Verdict, judge, ratios
 from bench.model import Measure, Peer
+from bench.placement import can_separate
 from bench.run import Results
 
 WIDTH = 200
@@ -93,6 +94,7 @@ def write_json(
             "python": platform.python_version(),
             "cores": os.cpu_count(),
             "load": os.getloadavg()[0],
+            "latencies_on_separate_cores": can_separate(),
         },
         "scale": scale,
         "measures": {

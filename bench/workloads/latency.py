@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from bench.drivers import LIBRDKAFKA
 from bench.model import MICROSECONDS, Figures, Measure, Running, Scale
+from bench.placement import separate_cores
 from bench.workloads.support import fresh_topic, percentile
 
 RECORD_BYTES = 100
@@ -21,7 +22,7 @@ class _OneAtATime:
         LIBRDKAFKA.prepare()
 
     def run(self, running: Running, scale: Scale) -> Figures:
-        with fresh_topic(running) as topic:
+        with fresh_topic(running) as topic, separate_cores(running.pids):
             latencies = LIBRDKAFKA.latencies(
                 self.command, running.bootstrap_servers, topic, scale.latencies, RECORD_BYTES
             )

@@ -16,6 +16,7 @@ from bench.model import (
     Running,
     Scale,
 )
+from bench.placement import separate_cores
 from bench.workloads.support import percentile
 
 METADATA_TURNS = 20
@@ -38,7 +39,7 @@ class ApiVersions:
         """Nothing to build."""
 
     def run(self, running: Running, scale: Scale) -> Figures:
-        with raw.RawConnection(running.address) as connection:
+        with separate_cores(running.pids), raw.RawConnection(running.address) as connection:
             _times(connection, raw.api_versions(), scale.round_trips // 10)
             times = _times(connection, raw.api_versions(), scale.round_trips)
         p50, p99 = (measure.name for measure in self.measures)
