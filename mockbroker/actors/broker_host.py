@@ -29,7 +29,13 @@ NO_DESCRIPTOR_PAUSE_S = 0.01
 
 
 class Served(Protocol):
-    """One client's connection, as its host sees it."""
+    """One client's connection, as its host sees it.
+
+    `active_ms` is when the client was last heard or answered; `parked` while a request waits.
+    """
+
+    active_ms: int
+    parked: bool
 
     async def run(self) -> None:
         """Serve until either side closes."""
@@ -116,6 +122,21 @@ class BrokerHost:
         for connection in list(self._connections):
             connection.abort(reset=reset)
         self.gate.open()
+
+    def close_idle(self, before_ms: int) -> int | None:
+        """Close the connections not active since `before_ms`; when the next of them was active.
+
+        A client that waits for an answer is not idle (connections.max.idle.ms).
+        """
+        oldest = None
+        for connection in list(self._connections):
+            if connection.parked:
+                continue
+            if connection.active_ms <= before_ms:
+                connection.abort(reset=False)
+            elif oldest is None or connection.active_ms < oldest:
+                oldest = connection.active_ms
+        return oldest
 
     def _close_sockets(self) -> None:
         for sock, _ in self._sockets:

@@ -154,6 +154,8 @@ class Connection:
         "_stats",
         "_trace",
         "_transport",
+        "active_ms",
+        "parked",
     )
 
     def __init__(
@@ -177,6 +179,9 @@ class Connection:
         self._gate = gate
         self._scope = trio.CancelScope()
         self._now_ms = cluster.now_ms
+        # When the client was last heard or answered, and whether it waits for us just now.
+        self.active_ms = cluster.now_ms()
+        self.parked = False
         self._request_bytes_max: int = cluster.config("socket.request.max.bytes")
         self._routes: dict[tuple[int, int], Route] = {}
         self._inbox = memoryview(bytearray(INBOX_BYTES))
@@ -213,7 +218,7 @@ class Connection:
             if self._gate.shut:
                 await self._gate.wait()
             answer = self._serve(frame)
-            rest = await answer.sent() if isinstance(answer, Unanswered) else answer
+            rest = await self._wait_for(answer) if isinstance(answer, Unanswered) else answer
             if rest is None:
                 return
             if rest:
@@ -222,6 +227,13 @@ class Connection:
             if self._answers >= ANSWERS_BETWEEN_YIELDS:
                 self._answers = 0
                 await trio.lowlevel.checkpoint()
+
+    async def _wait_for(self, answer: Unanswered) -> Sequence[Buffer] | None:
+        self.parked = True
+        rest = await answer.sent()
+        self.parked = False
+        self.active_ms = self._now_ms()
+        return rest
 
     def _peer(self) -> str:
         return (
@@ -307,8 +319,9 @@ class Connection:
         route = self._routes.get(version) or self._route(version)
         if route is None:
             return self._serve_unsupported(header)
+        now_ms = self.active_ms = self._now_ms()
         context = RequestContext(
-            self._cluster, self._broker, self._listener, header, self._info, self._now_ms()
+            self._cluster, self._broker, self._listener, header, self._info, now_ms
         )
         try:
             # Bytes left over are ignored: a 4.3 broker does, and librdkafka's Metadata has some.

@@ -115,7 +115,18 @@ class ClusterServer:
             nursery.start_soon(self.timekeeper.run)
             for host in self.hosts.values():
                 host.run_in(nursery)
+            self._close_idle_connections()
             await trio.sleep_forever()
+
+    def _close_idle_connections(self) -> None:
+        """Close what has been idle for connections.max.idle.ms, and come back for the next."""
+        idle_ms = self.cluster.config_int("connections.max.idle.ms")
+        if idle_ms < 0:
+            return
+        now_ms = self.cluster.now_ms()
+        found = [host.close_idle(now_ms - idle_ms) for host in self.hosts.values()]
+        oldest = min((at for at in found if at is not None), default=now_ms)
+        self.cluster.timers.call_at(oldest + idle_ms, self._close_idle_connections)
 
     def _broker_changed(self, broker: Broker) -> None:
         """Do to a broker's ports and connections what happened to its process."""
@@ -137,6 +148,9 @@ class ClusterServer:
         self, host: BrokerHost, listener: ListenerSpec, client: socket.socket, peer: tuple[str, int]
     ) -> Connection:
         self._connection_ids += 1
+        info = ConnectionInfo(self._connection_ids, peer[0], peer[1])
+        if listener.security_protocol != "PLAINTEXT":
+            return self.security.connect(host, listener.name, client, info, self.stats, self._trace)
         return Connection(
             SocketTransport(client),
             self.cluster,
@@ -148,9 +162,6 @@ class ClusterServer:
             host.gate,
         )
 
-        info = ConnectionInfo(self._connection_ids, peer[0], peer[1])
-        if listener.security_protocol != "PLAINTEXT":
-            return self.security.connect(host, listener.name, client, info, self.stats, self._trace)
 
 @asynccontextmanager
 async def open_server(

@@ -228,3 +228,31 @@ def test_stopping_closes_the_connections_of_clients_that_wait() -> None:
         raw.send(api_versions(2))  # read, and therefore seen, only once the Fetch is answered
     assert raw.closed_without_an_answer()
     raw.socket.close()
+
+
+@pytest.mark.covers("S148")
+def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
+    """After connections.max.idle.ms without a request; a parked Fetch is no idleness."""
+    from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+
+    with Cluster(brokers=1, topics={"orders": 1}) as kafka:
+        kafka.clock.freeze()
+        idle, busy, waiting = Raw(kafka), Raw(kafka), Raw(kafka)
+        for client in (idle, busy, waiting):
+            client.send(api_versions())
+            client.frame()
+        partitions = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=100)]
+        topics = [FetchTopic(topic="orders", partitions=partitions)]
+        message = FetchRequest(max_wait_ms=900_000, min_bytes=1, topics=topics)
+        waiting.send(request(ApiKey.FETCH, 11, message))
+        kafka.clock.advance("9m")
+        busy.send(api_versions())
+        busy.frame()
+        kafka.clock.advance("1m")
+        assert idle.closed_without_an_answer()
+        busy.send(api_versions(7))
+        assert busy.correlation_id() == 7
+        kafka.clock.advance("5m")
+        assert waiting.frame()
+        for client in (idle, busy, waiting):
+            client.socket.close()
