@@ -295,3 +295,111 @@ def test_memory_per_payload_byte_stays_within_a_fifth(records, size):
     finally:
         tracemalloc.stop()
     assert used / payload <= 1.2
+
+
+# -- the log start and what lies below it ----------------------------------------------------------
+
+
+def held_bytes(log: ReplicaLog) -> int:
+    return sum(len(batch) for batch in log.batches())
+
+
+@pytest.mark.covers("S6")
+def test_what_lies_below_the_log_start_is_freed_while_its_segment_counts_on():
+    log = filled(*[1] * 1000)
+    size = log.size
+    log.move_start(500)
+    assert held_bytes(log) == size / 2
+    assert (log.size, log.segments) == (size, [Segment(0, size)])
+    assert bases(content(log, 500))[:2] == [500, 501]
+    assert log.bytes_between(500, 1000) == size / 2
+
+
+def test_a_small_part_is_freed_only_when_somebody_has_the_time():
+    log = filled(*[1] * 1000)
+    log.move_start(100)
+    assert log.batch_count == 1000
+    log.free()
+    assert log.batch_count == 900
+    log.free()
+    assert log.batch_count == 900
+
+
+def test_a_batch_that_reaches_above_the_log_start_stays():
+    log = filled(10, 10)
+    log.move_start(19)
+    assert bases(content(log, 19)) == [10]
+    log.move_start(20)
+    assert (log.batch_count, content(log, 20)) == (0, b"")
+    append(log, batch_of(b"v"))
+    assert bases(content(log, 20)) == [20]
+
+
+def test_the_largest_timestamp_is_remembered_until_its_segment_goes():
+    log = ReplicaLog()
+    for at in (50, 90, 40, 90):
+        append(log, timed_batch(at))
+    log.roll()
+    for at in (60, 70, 30):
+        append(log, timed_batch(at))
+    log.move_start(2)
+    assert log.find_max_timestamp() == (90, 1, 0)
+    log.move_start(5)
+    assert log.batch_count == 2
+    assert log.find_max_timestamp() == (90, 1, 0)
+    log.move_start(7)
+    assert log.batch_count == 0
+    assert log.find_max_timestamp() == (90, 1, 0)
+    log.drop_segments(1)
+    assert log.find_max_timestamp() == (70, 5, 0)
+    append(log, timed_batch(80))
+    assert log.find_max_timestamp() == (80, 7, 0)
+
+
+def test_truncation_below_the_first_segment_starts_anew():
+    log = filled(5)
+    log.roll()
+    append(log, batch_of(b"v"))
+    log.drop_segments(1)
+    assert log.truncate(3)
+    assert (log.start_offset, log.end_offset, log.segments) == (3, 3, [Segment(3, 0)])
+    append(log, batch_of(b"v"))
+    assert bases(content(log, 3)) == [3]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 4), st.integers(0, 30), st.booleans()), min_size=1, max_size=25
+    ),
+    st.lists(st.tuples(st.sampled_from(["start", "free", "drop", "cut"]), st.integers(0, 100))),
+)
+def test_a_log_cut_at_both_ends_reads_like_a_list_cut_at_both_ends(batches, cuts):
+    log = ReplicaLog()
+    expected: list[tuple[int, int]] = []  # offset, timestamp
+    for count, timestamp, roll in batches:
+        if roll:
+            log.roll()
+        base = append(log, batch_of(*[b"v"] * count, timestamp=timestamp))
+        expected += [(base + at, timestamp) for at in range(count)]
+    for how, number in cuts:
+        if how == "start":
+            log.move_start(min(number, log.end_offset))
+        elif how == "free":
+            log.free()
+        elif how == "drop":
+            log.drop_segments(number % len(log.segments))
+        elif log.start_offset <= number <= log.end_offset:
+            log.truncate(number)
+            # A batch that reached above the cut went as a whole.
+            end = max((BatchHeader(batch).next_offset for batch in log.batches()), default=0)
+            expected = [each for each in expected if each[0] < end]
+        expected = [each for each in expected if each[0] >= log.start_offset]
+        for offset, _ in expected:
+            first = BatchHeader(content(log, offset))
+            assert first.base_offset <= offset <= first.last_offset
+        for wanted in range(32):
+            found = next((each for each in expected if each[1] >= wanted), None)
+            looked_up = log.find_timestamp(wanted)
+            assert (looked_up and (looked_up.offset, looked_up.timestamp)) == found
+        assert log.size == sum(segment.size for segment in log.segments)
+        assert held_bytes(log) <= log.size
