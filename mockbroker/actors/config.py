@@ -133,4 +133,21 @@ class ServerConfig:
         racks = list(self.racks) if self.racks is not None else [None] * len(ids)
         if len(racks) != len(ids):
             raise ServerError(f"{len(racks)} racks for {len(ids)} brokers")
+        self._check_listeners(len(ids))
         return [BrokerSpec(node_id, rack) for node_id, rack in zip(ids, racks, strict=True)]
+
+    def _check_listeners(self, brokers: int) -> None:
+        """Raises ServerError where two listeners have one name, or want one port."""
+        names: set[str] = set()
+        taken: dict[tuple[str, int], str] = {}
+        for listener in self.listeners:
+            if listener.name in names:
+                raise ServerError(f"two listeners are called {listener.name}")
+            names.add(listener.name)
+            for port in range(listener.port, listener.port + brokers) if listener.port else ():
+                other = taken.setdefault((listener.host, port), listener.name)
+                if other != listener.name:
+                    raise ServerError(
+                        f"listeners {other} and {listener.name} both want port {port}: each takes"
+                        f" {brokers} ports in a row, one for each broker"
+                    )

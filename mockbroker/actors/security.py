@@ -163,6 +163,20 @@ class Security:
             return SecureConnection(*serving, listener.mapper)
         return SaslConnection(*serving, listener.mapper, Authenticator(listener.realm))
 
+    def write_files(self) -> Path:
+        """Write a client certificate and the key of tokens, for who asks; their directory."""
+        if self.has_authority:
+            self.authority.client()
+        if any("OAUTHBEARER" in realm.mechanisms() for realm in self.realms()):
+            path = self.directory / "tokens.key"
+            path.touch(mode=0o600)
+            path.write_bytes(self.tokens.private_pem())
+        return self.directory
+
+    def realms(self) -> list[Realm]:
+        """The realms of the SASL listeners."""
+        return [each.realm for each in self.listeners.values() if each.realm is not None]
+
     def hosts(self) -> list[str]:
         """The names by which clients may reach brokers, for the certificate."""
         hosts = ["localhost", "127.0.0.1", "::1", socket.gethostname()]

@@ -10,6 +10,15 @@ kafka_version = "4.3"
 name = "PLAINTEXT"
 port = 9092
 
+[[listeners]]
+name = "SECURE"
+security_protocol = "SASL_SSL"
+port = 9192
+configs = { "ssl.client.auth" = "requested" }
+
+[users]
+alice = "alice-secret"
+
 [[topics]]
 name = "orders"
 partitions = 4
@@ -51,12 +60,14 @@ class TopicEntry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ListenerEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """One listener of every broker; broker i binds port + i."""
+    """One listener of every broker; broker i binds port + i. `configs` are for it alone."""
 
     name: str = "PLAINTEXT"
     host: str = "127.0.0.1"
     port: int = 0
     advertised_host: str | None = None
+    security_protocol: str = "PLAINTEXT"
+    configs: dict[str, ConfigValue] = {}
 
 
 class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,6 +80,9 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
     seed: int | None = None
     configs: dict[str, ConfigValue] = {}
     listeners: list[ListenerEntry] = []
+    users: dict[str, str] = {}
+    security_dir: str | None = None
+    allow_unsigned_tokens: bool = False
     topics: list[TopicEntry] = []
 
 
@@ -122,11 +136,21 @@ def server_config(file: ConfigFile) -> ServerConfig:
         node_ids=file.node_ids,
         racks=file.racks,
         listeners=tuple(
-            ListenerSpec(entry.name, entry.host, entry.port, entry.advertised_host)
+            ListenerSpec(
+                entry.name,
+                entry.host,
+                entry.port,
+                entry.advertised_host,
+                entry.security_protocol,
+                texts(entry.configs),
+            )
             for entry in file.listeners
         ),
         topics=[topic_spec(entry) for entry in file.topics],
         configs=texts(file.configs),
         kafka_version=file.kafka_version or "4.3",
         seed=file.seed,
+        users=file.users,
+        security_directory=None if file.security_dir is None else Path(file.security_dir),
+        allow_unsigned_tokens=file.allow_unsigned_tokens,
     )

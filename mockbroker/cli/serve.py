@@ -20,6 +20,7 @@ from mockbroker.core.errors import ConfigError
 DEFAULT_PORT = 9092
 DEFAULT_ADMIN_PORT = 9191
 BAD_USAGE = 2
+PORT_MAX = 65535
 
 
 def _topic(text: str) -> TopicSpec:
@@ -44,6 +45,24 @@ def _config(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
+def _listener(text: str) -> ListenerSpec:
+    """NAME:PROTOCOL:PORT, or PROTOCOL:PORT for a listener called like its protocol."""
+    parts = text.split(":")
+    if len(parts) == 2:
+        parts = [parts[0], *parts]
+    if len(parts) != 3 or not parts[0] or not parts[2].isdecimal() or int(parts[2]) > PORT_MAX:
+        raise ServerError(f"--listener {text}: expected NAME:PROTOCOL:PORT")
+    return ListenerSpec(parts[0], port=int(parts[2]), security_protocol=parts[1].upper())
+
+
+def _user(text: str) -> tuple[str, str]:
+    """NAME:PASSWORD; the message about anything else keeps what may be a password to itself."""
+    name, colon, password = text.partition(":")
+    if not (name and colon and password):
+        raise ServerError("--user: expected NAME:PASSWORD")
+    return name, password
+
+
 def _node_ids(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
@@ -59,6 +78,10 @@ def build_config(
     host: str | None,
     port: int | None,
     advertised_host: str | None,
+    listeners: tuple[str, ...] = (),
+    users: tuple[str, ...] = (),
+    security_dir: Path | None = None,
+    allow_unsigned_tokens: bool = False,
     topics: tuple[str, ...],
     configs: tuple[str, ...],
     kafka_version: str | None,
@@ -75,24 +98,30 @@ def build_config(
         base = server_config(load(config_file))
     else:
         base = ServerConfig(listeners=())
-    listeners = list(base.listeners) or [ListenerSpec(port=DEFAULT_PORT)]
-    first = listeners[0]
-    listeners[0] = dataclasses.replace(
-        first,
-        host=first.host if host is None else host,
-        port=first.port if port is None else port,
-        advertised_host=first.advertised_host if advertised_host is None else advertised_host,
-    )
+    if listeners and port is not None:
+        raise ServerError("--port and --listener: a listener names its port itself")
+    specs = [_listener(text) for text in listeners]
+    specs = specs or list(base.listeners) or [ListenerSpec(port=DEFAULT_PORT)]
+    for index, spec in enumerate(specs if listeners else specs[:1]):
+        specs[index] = dataclasses.replace(
+            spec,
+            host=spec.host if host is None else host,
+            port=spec.port if port is None else port,
+            advertised_host=spec.advertised_host if advertised_host is None else advertised_host,
+        )
     return dataclasses.replace(
         base,
         brokers=base.brokers if brokers is None else brokers,
         node_ids=base.node_ids if node_ids is None else _node_ids(node_ids),
         racks=list(rack) or base.racks,
-        listeners=tuple(listeners),
+        listeners=tuple(specs),
         topics=[*base.topics, *(_topic(text) for text in topics)],
         configs={**base.configs, **dict(_config(text) for text in configs)},
         kafka_version=base.kafka_version if kafka_version is None else kafka_version,
         seed=base.seed if seed is None else seed,
+        users={**base.users, **dict(_user(text) for text in users)},
+        security_directory=security_dir or base.security_directory,
+        allow_unsigned_tokens=allow_unsigned_tokens or base.allow_unsigned_tokens,
     )
 
 
@@ -124,10 +153,20 @@ async def _serve(
             await _announce_and_serve(server, config, admin_port, ready_file)
 
 
+def _ready_line(server: ClusterServer, config: ServerConfig) -> str:
+    """The first listener's addresses as `bootstrap`, the others' by their names."""
+    line = f"ready bootstrap={server.bootstrap_servers}"
+    for listener in config.listeners[1:]:
+        line += f" {listener.name}={server.bootstrap(listener.name)}"
+    if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
+        line += f" files={server.security.write_files()}"
+    return line
+
+
 async def _announce_and_serve(
     server: ClusterServer, config: ServerConfig, admin_port: int | None, ready_file: Path | None
 ) -> None:
-    line = f"ready bootstrap={server.bootstrap_servers}"
+    line = _ready_line(server, config)
     admin = None
     try:
         if admin_port is not None:
@@ -167,6 +206,24 @@ async def _announce_and_serve(
     help=f"Broker i listens on PORT+i; 0 takes free ports.  [default: {DEFAULT_PORT}]",
 )
 @click.option("--advertised-host", metavar="HOST", help="Host that clients are told to connect to.")
+@click.option(
+    "--listener",
+    "listeners",
+    multiple=True,
+    metavar="NAME:PROTOCOL:PORT",
+    help="Listen like this: PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; repeat it.",
+)
+@click.option(
+    "--user", "users", multiple=True, metavar="NAME:PASSWORD", help="Let a user in by SASL."
+)
+@click.option(
+    "--security-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the certificates and keys that clients need here.  [default: a temporary one]",
+)
+@click.option(
+    "--allow-unsigned-tokens", is_flag=True, help="Let OAUTHBEARER clients in with any token."
+)
 @click.option(
     "--admin-port",
     type=click.IntRange(0, 65535),
