@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mockbroker.core.timers import Timer, TimerHeap
 
 
+OVERTAKEN_MAX = 64  # notes in the heap that an earlier one has overtaken
+
+
 class Rounds:
     """Calls `visit(partitions, now_ms)` at the first time of the grid after any was noted.
 
@@ -61,10 +64,18 @@ class Rounds:
         self._due[partition] = at_ms
         self._seq += 1
         heapq.heappush(self._heap, (at_ms, self._seq, partition))
+        if len(self._heap) > 2 * len(self._due) + OVERTAKEN_MAX:
+            self._heap = [each for each in self._heap if self._due.get(each[2]) == each[0]]
+            heapq.heapify(self._heap)
         self._arm()
 
     def _arm(self) -> None:
-        """Set the timer for the round that comes first."""
+        """Set the timer for the round that comes first, if one is to come."""
+        heap = self._heap
+        while heap and self._due.get(heap[0][2]) != heap[0][0]:
+            heapq.heappop(heap)
+        if not heap:
+            return
         round_ms = self._round_after(self._heap[0][0])
         timer = self._timer
         if timer is not None:
@@ -91,5 +102,4 @@ class Rounds:
                 del due[partition]
                 partitions.append(partition)
         self._visit([partition for partition in partitions if not partition.deleted], now_ms)
-        if heap and self._timer is None:
-            self._arm()
+        self._arm()
