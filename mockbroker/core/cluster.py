@@ -217,6 +217,7 @@ class Cluster:
         self.topics_by_id[topic.topic_id] = topic
         if "." in name or "_" in name:
             self._unified_names.setdefault(name.replace(".", "_"), set()).add(name)
+        self.replication.partitions_created(topic.partitions)
         self.metadata_changed(topic)
         for observer in self.on_topic_created:
             observer(topic)
@@ -228,7 +229,9 @@ class Cluster:
         """Bring `topic` to `count` partitions in all. Raises ApiError as CreatePartitions would."""
         self._grow(topic, plan_more_partitions(self, topic, count, assignments))
         self.metadata_changed(topic)
+        present = len(topic.partitions)
 
+        self.replication.partitions_created(topic.partitions[present:])
     def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
         for replicas, isr in plans:
             topic.partitions.append(

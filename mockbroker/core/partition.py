@@ -19,6 +19,7 @@ import msgspec
 
 from mockbroker.core.producer_state import WrittenBatch
 from mockbroker.core.record_errors import Refusal
+from mockbroker.core.replica import Replica
 from mockbroker.core.replica_log import ReplicaLog
 from mockbroker.core.validation import RECORD_LIST_TOO_LARGE, validate_batch
 from mockbroker_protocol import ErrorCode
@@ -47,17 +48,6 @@ class Watcher(Protocol):
 
     def partition_changed(self, partition: Partition) -> None:
         """HW, LSO or leader changed, or the log was truncated or deleted. May unwatch."""
-
-
-class Replica:
-    """One broker's copy of a partition: its log and the high watermark it has heard of."""
-
-    __slots__ = ("high_watermark", "log", "node_id")
-
-    def __init__(self, node_id: int, log: ReplicaLog, high_watermark: int) -> None:
-        self.node_id = node_id
-        self.log = log
-        self.high_watermark = high_watermark
 
 
 class AppendResult(msgspec.Struct, frozen=True, gc=False):
@@ -170,8 +160,8 @@ class Partition:
         """
         lowest = self.log.start_offset
         for replica in self.own_replicas.values():
-            if replica.log.start_offset < lowest and self._alive(replica.node_id):
-                lowest = replica.log.start_offset
+            if replica.fetched_log_start < lowest and self._alive(replica.node_id):
+                lowest = replica.fetched_log_start
         return lowest
 
     def _alive(self, node_id: int) -> bool:
@@ -296,10 +286,9 @@ class Partition:
         log = self.log
         offset = log.end_offset
         if self.own_replicas:
-            for node_id in self.isr:
-                own = self.own_replicas.get(node_id)
-                if own is not None and own.log.end_offset < offset:
-                    offset = own.log.end_offset
+            for node_id, own in self.own_replicas.items():
+                if own.fetched_offset < offset and node_id in self.isr:
+                    offset = own.fetched_offset
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset
@@ -335,16 +324,35 @@ class Partition:
     def become_leader(self, leader_id: int, leader_epoch: int, isr: list[int]) -> None:
         """Let `leader_id` (-1: nobody) lead from now on, under a higher epoch, with this ISR.
 
-        The new epoch begins at the leader's log end, unless there is no leader.
+        The new epoch begins at the leader's log end, unless there is no leader. Another leader may
+        have another log: then that is the partition's from now on, and whoever shared the former
+        one keeps a copy of it.
         """
+        new_leader = leader_id != self.leader_id
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.isr = isr
         if leader_id != NO_LEADER:
+            if leader_id in self.own_replicas:
+                self._take_log_of(leader_id)
+            if new_leader:
+                now_ms = self._cluster.now_ms()
+                for node_id, own in self.own_replicas.items():
+                    own.forget_fetches(in_sync=node_id in isr, now_ms=now_ms)
             self.leader_epoch_start_offset = self.log.end_offset
             self.log.epochs.assign(leader_epoch, self.log.end_offset)
             self.advance_high_watermark()
         self.notify()
+
+    def _take_log_of(self, leader_id: int) -> None:
+        own = self.own_replicas.pop(leader_id)
+        for node_id in self.replicas:
+            if node_id != leader_id and node_id not in self.own_replicas:
+                copy = Replica(node_id, self.log.fork(), self.high_watermark)
+                self.own_replicas[node_id] = copy
+        self.log = own.log
+        self.high_watermark = own.high_watermark
+        self._refresh_last_stable_offset()
 
     def set_isr(self, isr: list[int]) -> None:
         """Replace the ISR; a smaller one may let the high watermark move."""

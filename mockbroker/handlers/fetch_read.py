@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.fetch_session import FetchContext, FetchTarget
-from mockbroker.core.partition import Partition, Replica
+from mockbroker.core.partition import Partition
+from mockbroker.core.replica import Replica
 from mockbroker.core.replica_log import ReplicaLog
 from mockbroker.core.replica_selector import preferred_replica
 from mockbroker.handlers.leader_hints import LeaderHints

@@ -7,7 +7,8 @@ import pytest
 from mockbroker.core.compaction import CompactionResult
 from mockbroker.core.errors import ApiError
 from mockbroker.core.log_manager import RetentionResult
-from mockbroker.core.partition import Partition, Replica
+from mockbroker.core.partition import Partition
+from mockbroker.core.replica import Replica
 from mockbroker.core.replica_log import ReplicaLog
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, Record, build_batch, update_crc
@@ -413,4 +414,4 @@ def test_each_log_of_a_partition_is_kept_up_to_its_own_high_watermark():
     node.now_ms += 2000
     gone = node.cluster.run_retention("t")
     assert [(result.node_id, result.log_start_offset) for result in gone] == [(1, 3), (2, 2)]
-    assert partition.low_watermark == 2
+    assert partition.own_replicas[2].log.start_offset == 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import AppendResult, Partition, Replica
+from mockbroker.core.partition import AppendResult, Partition
+from mockbroker.core.replica import Replica
 from mockbroker.core.replica_log import ReplicaLog
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, ControlType, build_marker, split_batches
@@ -28,12 +29,12 @@ def append(partition: Partition, batch: bytearray, acks: int = -1) -> AppendResu
     return partition.append(view, BatchHeader(view), acks, NOW_MS)
 
 
-def lagging(partition: Partition, node_id: int, end_offset: int) -> ReplicaLog:
-    """Give `node_id` a log of its own that ends at `end_offset`."""
+def lagging(partition: Partition, node_id: int, end_offset: int) -> Replica:
+    """Give `node_id` a copy of its own that ends at `end_offset`."""
     log = ReplicaLog(end_offset)
     log.start_offset = 0
-    partition.own_replicas[node_id] = Replica(node_id, log, 0)
-    return log
+    replica = partition.own_replicas[node_id] = Replica(node_id, log, 0)
+    return replica
 
 
 def idempotent(*values: bytes, sequence: int, epoch: int = 0, **more) -> bytearray:
@@ -66,7 +67,7 @@ def test_the_high_watermark_is_the_smallest_log_end_of_the_isr():
     assert partition.high_watermark == 115
     partition.set_isr([1, 3])
     assert partition.high_watermark == 116
-    two.end_offset = three.end_offset = 120
+    two.fetched_offset = three.fetched_offset = 120
     partition.set_isr([1, 2, 3])
     assert partition.high_watermark == 120
 

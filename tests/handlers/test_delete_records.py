@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import Partition, Replica
-from mockbroker.core.replica_log import ReplicaLog
+from mockbroker.core.partition import Partition
+from mockbroker.core.replica import Replica
 from mockbroker.handlers.base import Parked
 from mockbroker.handlers.delete_records import delete_records
 from mockbroker_protocol import ErrorCode
@@ -71,30 +71,29 @@ def test_errors():
 
 
 @pytest.fixture
-def lagging() -> tuple[Node, Partition, ReplicaLog]:
+def lagging() -> tuple[Node, Partition, Replica]:
+    """The second broker's copy has all the records, and has not heard of the log start."""
     node = Node(racks=(None, None))
     partition = node.topic()
-    log = ReplicaLog()
-    log.end_offset = 10
-    partition.own_replicas[2] = Replica(2, log, 0)
     node.produced(batch_of(*[b"v"] * 10))
-    return node, partition, log
+    node.cluster.replication.hold(partition, 2)
+    return node, partition, partition.own_replicas[2]
 
 
 def test_the_answer_waits_for_replicas_that_have_not_heard(lagging):
-    node, partition, log = lagging
+    node, partition, _ = lagging
     answer = ask(node, 5)
     assert isinstance(answer, Parked)
     assert not answer.done
-    log.start_offset = 5
-    partition.notify()
+    node.cluster.replication.release(partition, 2)
+    node.advance(0)
     assert outcome(answer) == (ErrorCode.NONE, 5)
     assert not partition._watchers
 
 
 def test_past_the_timeout_the_low_watermark_so_far_is_told(lagging):
-    node, _, log = lagging
-    log.start_offset = 3
+    node, _, replica = lagging
+    replica.fetched_log_start = 3
     answer = ask(node, 5, timeout_ms=100)
     node.advance(100)
     assert outcome(answer) == (ErrorCode.REQUEST_TIMED_OUT, 3)

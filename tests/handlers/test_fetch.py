@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from mockbroker.core.partition import Replica
 from mockbroker.core.producer_state import AbortedTransaction
+from mockbroker.core.replica import Replica
 from mockbroker.core.replica_log import ReplicaLog
 from mockbroker.core.replica_selector import RACK_AWARE
 from mockbroker.handlers.base import Parked
@@ -245,14 +245,12 @@ def test_min_bytes_is_no_more_than_max_bytes(node):
 def test_appends_above_the_high_watermark_do_not_wake_a_consumer():
     node = Node(racks=(None, None))
     partition = node.topic()
-    log = ReplicaLog()
-    partition.own_replicas[2] = Replica(2, log, 0)
+    node.cluster.replication.hold(partition, 2)
     answer = parked_fetch(node, ("t", 0, 0))
     fill(node, 1)
     assert not answer.done
-    log.end_offset = 1
-    partition.advance_high_watermark()
-    partition.notify()
+    node.cluster.replication.release(partition, 2)
+    node.advance(0)
     assert values_of(done(answer).responses[0].partitions[0]) == [b"0"]
 
 
@@ -423,7 +421,7 @@ def test_a_follower_serves_up_to_the_high_watermark_it_knows():
     node = Node(racks=(None, None))
     partition = node.topic()
     fill(node, 3)
-    partition.own_replicas[2] = Replica(2, partition.log, 1)
+    partition.own_replicas[2] = Replica(2, partition.log.fork(), 1)
     assert values_of(node.fetched(("t", 0, 0), broker=2)) == [b"0"]
     at_its_end = node.fetched(("t", 0, 2), broker=2)
     assert (error_of(at_its_end), at_its_end.records) == (ErrorCode.NONE, b"")

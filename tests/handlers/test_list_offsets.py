@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import Replica
+from mockbroker.core.replica import Replica
 from mockbroker.core.replica_log import ReplicaLog
 from mockbroker.handlers.list_offsets import list_offsets
 from mockbroker_protocol import ErrorCode

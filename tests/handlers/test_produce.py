@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import Replica
-from mockbroker.core.replica_log import ReplicaLog
+from mockbroker.core.replica import Replica
 from mockbroker.handlers.base import CLOSE_CONNECTION, NO_RESPONSE, Parked
 from mockbroker.handlers.produce import produce
 from mockbroker_protocol import ErrorCode
@@ -292,29 +291,28 @@ def test_a_retry_gets_the_offsets_of_the_first_attempt(node):
 
 
 @pytest.fixture
-def lagging() -> tuple[Node, ReplicaLog]:
+def lagging() -> tuple[Node, Replica]:
     """Two brokers; the second one's copy stands still."""
     node = Node(racks=(None, None))
     partition = node.topic(min_insync_replicas="2")
-    log = ReplicaLog()
-    partition.own_replicas[2] = Replica(2, log, 0)
-    return node, log
+    node.cluster.replication.hold(partition, 2)
+    return node, partition.own_replicas[2]
 
 
-def catch_up(node: Node, log: ReplicaLog, offset: int) -> None:
+def catch_up(node: Node, replica: Replica, offset: int) -> None:
     partition = node.cluster.topics["t"].partitions[0]
-    log.end_offset = offset
+    replica.fetched_offset = offset
     partition.advance_high_watermark()
     partition.notify()
 
 
 def test_acks_all_waits_for_the_followers(lagging):
-    node, log = lagging
+    node, replica = lagging
     parked = node.produce(batch_of(b"a", b"b"))
     assert not parked.done
-    catch_up(node, log, 1)
+    catch_up(node, replica, 1)
     assert not parked.done
-    catch_up(node, log, 2)
+    catch_up(node, replica, 2)
     answer = only(parked)
     assert (error_of(answer), answer.base_offset) == (ErrorCode.NONE, 0)
 

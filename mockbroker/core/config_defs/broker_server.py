@@ -68,6 +68,17 @@ SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("metrics.num.samples", INT, "2", at_least(1)),
     ConfigDef("metrics.recording.level", STRING, "INFO"),
     ConfigDef("metrics.sample.window.ms", LONG, "30000", at_least(1)),
+    # Our own, not Kafka's: how followers keep up, and how they find where to cut their logs.
+    ConfigDef(
+        "mockbroker.replication", STRING, "direct", one_of("direct", "stepwise"), internal=True
+    ),
+    ConfigDef(
+        "mockbroker.replication.truncation",
+        STRING,
+        "fetch",
+        one_of("fetch", "epoch", "hw"),
+        internal=True,
+    ),
     ConfigDef("node.id", INT, None, at_least(0)),
     ConfigDef("num.io.threads", INT, "8", at_least(1), mode=CLUSTER_WIDE),
     ConfigDef("num.network.threads", INT, "3", at_least(1), mode=CLUSTER_WIDE),
