@@ -8,6 +8,7 @@ it.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import trio
 
@@ -39,11 +40,15 @@ class ClusterClock:
 class Timekeeper:
     """The one task that sleeps for all of the core's timers, and what moves the clock for them."""
 
-    __slots__ = ("_clock", "_heap", "_sleep")
+    __slots__ = ("_clock", "_heap", "_sleep", "_spare")
 
-    def __init__(self, heap: TimerHeap, clock: ClusterClock) -> None:
+    def __init__(
+        self, heap: TimerHeap, clock: ClusterClock, spare: Callable[[int], None] | None = None
+    ) -> None:
+        """`spare` is called with the ms that the clock is about to be moved on by."""
         self._heap = heap
         self._clock = clock
+        self._spare = spare
         self._sleep: trio.CancelScope | None = None
         heap.on_earlier = self._wake_earlier
 
@@ -63,15 +68,18 @@ class Timekeeper:
                 await trio.sleep_forever()
             self._heap.run_due(self._clock.now_ms())
 
-    async def advance(self, milliseconds: int) -> None:
+    async def advance(self, milliseconds: int, *, spare_connected: bool = True) -> None:
         """Move the cluster's clock forward, from deadline to deadline, and let the run settle.
 
-        Timers run in their order, each at its own time. Raises ValueError for a negative step and
+        Timers run in their order, each at its own time. Sessions of members that are connected
+        move along, unless `spare_connected` is false. Raises ValueError for a negative step and
         RuntimeError where the run's clock is not ours to move.
         """
         from trio.testing import wait_all_tasks_blocked  # brings pytest with it, so only when used
 
         clock = steerable_clock()
+        if spare_connected and self._spare is not None and milliseconds > 0:
+            self._spare(milliseconds)
         await advance(clock, milliseconds / 1000, self._next_deadline, wait_all_tasks_blocked)
 
     def _next_deadline(self) -> float | None:

@@ -48,7 +48,9 @@ class ClusterServer:
             kafka_version=config.kafka_version,
         )
         self._security = self._secure()
-        self.timekeeper = Timekeeper(self.cluster.timers, self.clock)
+        self.timekeeper = Timekeeper(
+            self.cluster.timers, self.clock, self.cluster.spare_connected_members
+        )
         self.hosts = {
             broker.node_id: BrokerHost(broker, self._listeners(index), self._connect)
             for index, broker in enumerate(self.cluster.brokers.values())

@@ -24,6 +24,7 @@ from mockbroker.core.ids import IdSource, uuid_text
 from mockbroker.core.java_hash import coordinator_partition
 from mockbroker.core.log_manager import LogManager, RetentionResult
 from mockbroker.core.partition import Partition
+from mockbroker.core.presence import Presence
 from mockbroker.core.profiles import profile_of
 from mockbroker.core.replication import Replication
 from mockbroker.core.replication_control import PartitionPlan, plan_more_partitions, plan_topic
@@ -71,6 +72,7 @@ class Cluster:
         self.now_ms = now_ms
         self.ids = IdSource(now_ms() if seed is None else seed)
         self.timers = TimerHeap()
+        self.presence = Presence()
         self.cluster_id = uuid_text(self.ids.uuid())
         self.metadata_epoch = 0
         # Answers derived from the metadata as a whole, dropped when it changes.
@@ -356,6 +358,12 @@ class Cluster:
         or partition, and for a topic without cleanup.policy=compact.
         """
         return self.log_manager.start_compaction(topic, partition, roll=roll).run()
+
+    def spare_connected_members(self, by_ms: int) -> None:
+        """Before the clock is moved on: clients that are there would have sent heartbeats."""
+        self.presence.forget_the_gone()
+        for broker in self.brokers.values():
+            broker.groups.spare_connected(self.presence, by_ms)
 
     def metadata_changed(self, topic: Topic | None = None) -> None:
         """A topic, leader, ISR, broker or endpoint changed: cached answers are stale.

@@ -6,7 +6,7 @@ The lowest of three layers of one class: `GroupBase` holds the state, `GroupRoun
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -225,6 +225,12 @@ class GroupBase:
 
     def _renew(self, member: Member, now_ms: int) -> None:
         self._leases.arm(member, now_ms + member.session_timeout_ms)
+
+    def spare(self, connected: Callable[[str], bool], by_ms: int) -> None:
+        """Let the sessions of the members that are connected end that much later."""
+        for member in self.roster.members.values():
+            if connected(member.member_id):
+                self._leases.postpone(member, by_ms)
 
     def _joined(
         self, member: Member, *, leader: str | None = None, skip_assignment: bool = False

@@ -150,6 +150,10 @@ class ConsumerGroup(ConsumerGroupClassic):
 
     # --------------------------------------------------------------------------------- the timers
 
+    def spare(self, connected: Callable[[str], bool], by_ms: int) -> None:
+        """Let the sessions of the members that are connected end that much later."""
+        self._timers.spare(connected, by_ms)
+
     def _on_tick(self, _: Tick, now_ms: int) -> None:
         """One timer at a time: what the first one changes may concern the next."""
         while (timer := self._timers.pop_ended(now_ms)) is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mockbroker.core.group_consumer_events import SetTimer, TimerKind
 from mockbroker.core.group_leases import Lease, LeaseHeap
 
@@ -41,6 +43,12 @@ class MemberTimers:
             return
         timer.member_epoch = order.member_epoch
         self._heap.arm(timer, order.deadline_ms)
+
+    def spare(self, connected: Callable[[str], bool], by_ms: int) -> None:
+        """Let the sessions of the members that are connected end that much later."""
+        for (kind, member_id), timer in self._timers.items():
+            if kind is TimerKind.SESSION and connected(member_id):
+                self._heap.postpone(timer, by_ms)
 
     def next_ms(self) -> int | None:
         """A time before which no timer ends, or None."""

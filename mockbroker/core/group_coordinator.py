@@ -24,6 +24,7 @@ from mockbroker_protocol import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.partition import Partition
+    from mockbroker.core.presence import Presence
     from mockbroker.core.topic import Topic
 
 
@@ -113,6 +114,12 @@ class GroupCoordinator:
         for shard in list(self._shards.values()):
             if not shard.unloaded and not shard.loading:
                 expire(shard, retention_ms, self._cluster.now_ms())
+
+    def spare_connected(self, presence: Presence, by_ms: int) -> None:
+        """Let the sessions of members whose connection is open end that much later."""
+        for shard in self._shards.values():
+            for group in (*shard.groups.values(), *shard.consumers.groups.values()):
+                group.spare(presence.connected(group.group_id), by_ms)
 
     def _on_topic_deleted(self, topic: Topic) -> None:
         for shard in self.shards():

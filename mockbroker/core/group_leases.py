@@ -40,6 +40,11 @@ class LeaseHeap:
         if queued_ms is None or deadline_ms < queued_ms:
             self._push(lease, deadline_ms)
 
+    def postpone(self, lease: Lease, by_ms: int) -> None:
+        """Let a lease that ends by itself end that much later."""
+        if lease.deadline_ms is not None:
+            lease.deadline_ms += by_ms
+
     def cancel(self, lease: Lease) -> None:
         """Forget the lease; its heap entry goes when it comes up."""
         lease.deadline_ms = None

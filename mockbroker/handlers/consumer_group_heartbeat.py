@@ -38,6 +38,7 @@ def consumer_group_heartbeat(
     shard = ctx.broker.groups.shard_of(request.group_id)
     if isinstance(shard, ErrorCode):
         return _refusal(shard, shard.sentence)
+    ctx.cluster.presence.heard(request.group_id, request.member_id, ctx.connection)
     results: list[ConsumerResult] = []
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         shard.consumers.leave(

@@ -17,6 +17,7 @@ def heartbeat(ctx: RequestContext, request: HeartbeatRequest) -> HeartbeatRespon
     if isinstance(shard, ErrorCode):
         loading = shard is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=ErrorCode.NONE if loading else shard)
+    ctx.cluster.presence.heard(group_id, request.member_id, ctx.connection)
     error = shard.heartbeat(
         group_id, request.member_id, request.group_instance_id, request.generation_id
     )

@@ -26,6 +26,7 @@ def sync_group(
     shard = ctx.broker.groups.shard_of(request.group_id)
     if isinstance(shard, ErrorCode):
         return SyncGroupResponse(error_code=shard)
+    ctx.cluster.presence.heard(request.group_id, request.member_id, ctx.connection)
     parked: Parked[SyncGroupResponse] = Parked()
     event = Sync(
         slot=partial(_complete, parked),
