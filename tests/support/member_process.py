@@ -46,6 +46,7 @@ class MemberProcess:
             "fetch.wait.max.ms": 20,
             "log_level": 0,
         } | {name.replace("_", "."): value for name, value in config.items()}
+        settings = {name: value for name, value in settings.items() if value is not None}
         self.lines: list[Line] = []
         self._changed = threading.Condition()
         self._process = subprocess.Popen(

@@ -43,9 +43,12 @@ class Event(NamedTuple):
 
 
 def settings(kafka: Cluster, **config: Any) -> dict[str, Any]:
-    """A client's configuration; `session_timeout_ms=…` means session.timeout.ms."""
+    """A client's configuration; `session_timeout_ms=…` means session.timeout.ms, None not to set
+    it.
+    """
     defaults: dict[str, Any] = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}
-    return defaults | {name.replace("_", "."): value for name, value in config.items()}
+    wanted = {name.replace("_", "."): value for name, value in config.items() if value is not None}
+    return defaults | wanted
 
 
 def partitions_of(partitions: Iterable[TopicPartition]) -> frozenset[Partition]:
