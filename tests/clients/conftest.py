@@ -1,6 +1,8 @@
-"""Tours of clients run against ours and, marked `real_kafka`, against Kafka itself.
+"""What tests of the Python clients stand on.
 
-So an assertion here is what Kafka does, not what we think it does.
+Their tours ask for `bootstrap_servers` and run against ours and, marked `real_kafka`, against Kafka
+itself, so that an assertion there is what Kafka does, not what we think it does. Tests that look at
+the requests ask for `kafka` and `log`.
 """
 
 from __future__ import annotations
@@ -9,6 +11,10 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
+
+from tests.support.watched import kafka, log
+
+__all__ = ["kafka", "log"]
 
 _numbers = itertools.count(1)
 
