@@ -48,9 +48,7 @@ class ClusterServer:
             kafka_version=config.kafka_version,
         )
         self._security = self._secure()
-        self.timekeeper = Timekeeper(
-            self.cluster.timers, self.clock, self.cluster.spare_connected_members
-        )
+        self.timekeeper = Timekeeper(self.cluster.timers, self.clock, self._spare_clients)
         self.hosts = {
             broker.node_id: BrokerHost(broker, self._listeners(index), self._connect)
             for index, broker in enumerate(self.cluster.brokers.values())
@@ -129,6 +127,12 @@ class ClusterServer:
         found = [host.close_idle(now_ms - idle_ms) for host in self.hosts.values()]
         oldest = min((at for at in found if at is not None), default=now_ms)
         self.cluster.timers.call_at(oldest + idle_ms, self._close_idle_connections)
+
+    def _spare_clients(self, by_ms: int) -> None:
+        """Before the clock is moved on: clients that are there would not have been idle."""
+        self.cluster.spare_connected_members(by_ms)
+        for host in self.hosts.values():
+            host.spare_connections(by_ms)
 
     def _broker_changed(self, broker: Broker) -> None:
         """Do to a broker's ports and connections what happened to its process."""

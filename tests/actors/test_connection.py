@@ -245,14 +245,14 @@ def test_an_idle_connection_is_closed_and_a_waiting_one_is_not() -> None:
         topics = [FetchTopic(topic="orders", partitions=partitions)]
         message = FetchRequest(max_wait_ms=900_000, min_bytes=1, topics=topics)
         waiting.send(request(ApiKey.FETCH, 11, message))
-        kafka.clock.advance("9m")
+        kafka.clock.advance("9m", spare_connected=False)
         busy.send(api_versions())
         busy.frame()
-        kafka.clock.advance("1m")
+        kafka.clock.advance("1m", spare_connected=False)
         assert idle.closed_without_an_answer()
         busy.send(api_versions(7))
         assert busy.correlation_id() == 7
-        kafka.clock.advance("5m")
+        kafka.clock.advance("5m", spare_connected=False)
         assert waiting.frame()
         for client in (idle, busy, waiting):
             client.socket.close()

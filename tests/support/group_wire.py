@@ -297,6 +297,8 @@ def scenario(**options: Any) -> Callable[[Callable[[World], Awaitable[None]]], C
     def decorate(play: Callable[[World], Awaitable[None]]) -> Callable[[], None]:
         async def main(clock: trio.testing.MockClock) -> None:
             chosen: dict[str, Any] = {"brokers": 1, "topics": {"t": 3}} | options
+            # The clock jumps by days here, and the links are to outlive that.
+            chosen["configs"] = {"connections.max.idle.ms": -1} | chosen.get("configs", {})
             config = server_config(**chosen)
             async with open_cluster(config) as server:
                 world = World(server, clock)
