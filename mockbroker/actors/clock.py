@@ -17,6 +17,7 @@ from mockbroker.core.timers import TimerHeap
 
 # A sleep that ends a hair early would spin once more; a hundredth of a millisecond settles it.
 _ROUNDING_S = 1e-5
+_HAIR_MS = 1e-3
 
 
 class ClusterClock:
@@ -30,7 +31,8 @@ class ClusterClock:
 
     def now_ms(self) -> int:
         """Milliseconds since the epoch, on the run's clock."""
-        return self._epoch_ms + int((trio.current_time() - self._started_at) * 1000)
+        # Without the hair added, a sum of exact steps could come out as 999.9999… ms.
+        return self._epoch_ms + int((trio.current_time() - self._started_at) * 1000 + _HAIR_MS)
 
     def trio_time(self, at_ms: int) -> float:
         """The run's time, in seconds, at which `now_ms()` has reached `at_ms`."""
