@@ -218,7 +218,9 @@ class SecuredListener:
 
 def _realm(security: Security, settings: ListenerSettings) -> Realm:
     def mechanisms() -> Sequence[str]:
-        return settings.texts("sasl.enabled.mechanisms")
+        # The config may change while the cluster runs, to what is not played too.
+        enabled = settings.texts("sasl.enabled.mechanisms")
+        return [mechanism for mechanism in enabled if mechanism in SASL_MECHANISMS]
 
     def max_reauth_ms(mechanism: str) -> int:
         own = settings.own(f"{mechanism.lower()}.connections.max.reauth.ms")
@@ -236,7 +238,7 @@ def _realm(security: Security, settings: ListenerSettings) -> Realm:
     def verify(algorithm: str, key_id: str | None, signed: bytes, signature: bytes) -> bool:
         return security.tokens.verify(algorithm, key_id, signed, signature)  # made when first used
 
-    for mechanism in mechanisms():
+    for mechanism in settings.texts("sasl.enabled.mechanisms"):
         if mechanism not in SASL_MECHANISMS:
             raise ConfigError(
                 "sasl.enabled.mechanisms",

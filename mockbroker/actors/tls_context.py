@@ -28,6 +28,9 @@ def server_context(security: Security, settings: ListenerSettings) -> ssl.SSLCon
     """The context of one listener. Raises ServerError that names the file or config at fault."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _limit_versions(context, settings)
+    # A ticket that the client has not read when it closes turns its FIN into a RST, which would
+    # lose the last requests of a producer that waits for no answer.
+    context.num_tickets = 0
     # On SASL_SSL only the listener's own word counts (KIP-684): users prove themselves by SASL.
     own = settings.own("ssl.client.auth")
     client_auth = own if settings.listener.is_sasl else settings.get("ssl.client.auth")

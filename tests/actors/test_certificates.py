@@ -60,7 +60,7 @@ def test_the_truststore_holds_the_authority(authority):
 
 
 def test_a_wrong_store_password_is_a_value_error(authority):
-    with pytest.raises(ValueError, match="(?i)password"):
+    with pytest.raises(ValueError, match=r"(?i)password"):
         pem_of_pkcs12(authority.truststore_path.read_bytes(), "wrong")
 
 

@@ -28,6 +28,7 @@ def server_context(authority: Authority) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     files = authority.server(["localhost"])
     context.load_cert_chain(files.certificate_path, files.key_path)
+    context.num_tickets = 0
     context.verify_mode = ssl.CERT_OPTIONAL
     context.load_verify_locations(authority.ca_path)
     return context
@@ -195,7 +196,7 @@ def test_a_client_that_leaves_during_the_handshake_is_an_os_error(pair, server_c
     trio.run(main)
 
 
-def test_a_client_that_speaks_no_tls_is_told_by_an_alert(pair, server_context) -> None:
+def test_a_client_that_speaks_no_tls_is_an_ssl_error(pair, server_context) -> None:
     near, far = pair
     far.sendall(b"\0\0\0\x0e\0\x12\0\0\0\0\0\1\xff\xff\0\0")
 
@@ -206,7 +207,7 @@ def test_a_client_that_speaks_no_tls_is_told_by_an_alert(pair, server_context) -
         transport.close()
 
     trio.run(main)
-    assert far.recv(100).startswith(b"\x15\x03")  # an alert record
+    assert far.recv(100) == b""
 
 
 def test_a_client_that_does_not_trust_us_tells_so(pair, server_context, tmp_path) -> None:
@@ -214,7 +215,7 @@ def test_a_client_that_does_not_trust_us_tells_so(pair, server_context, tmp_path
     far = Far(sock, client_context(Authority(tmp_path).ca_path), read_all)
 
     async def main() -> None:
-        with pytest.raises(ssl.SSLError, match="(?i)unknown.ca"):
+        with pytest.raises(ssl.SSLError, match=r"(?i)unknown.ca"):
             await TlsTransport(near, server_context).handshake()
 
     trio.run(main)
@@ -256,7 +257,7 @@ def test_a_reset_is_seen_by_the_client(pair, authority, server_context) -> None:
 
     def body(tls: ssl.SSLSocket) -> bytes:
         tls.sendall(b"x")
-        return read_all(tls)
+        return socket.socket.recv(tls, 1)  # below TLS, which takes a reset for an end
 
     far = Far(sock, client_context(authority.ca_path), body)
 
