@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
@@ -139,6 +140,23 @@ def test_one_producer_serves_many_threads_and_many_serve_one_each(
     assert len(producer_ids("separate")) == 8
     given = {each.response.producer_id for each in log.of(ApiKey.INIT_PRODUCER_ID)}
     assert given == producer_ids("shared") | producer_ids("separate")
+
+
+@pytest.mark.covers("S148")
+@pytest.mark.mock_kafka(configs={"connections.max.idle.ms": 300})
+def test_idle_connections_are_closed_and_opened_again_unnoticed(kafka: Cluster) -> None:
+    producer = Producer(settings(kafka.bootstrap_servers, linger_ms=0))
+    delivery = Delivery()
+    producer.produce("t", "before", partition=0, on_delivery=delivery)
+    flush(producer)
+    stats = kafka.server.stats
+    deadline = time.monotonic() + TIMEOUT_S
+    while stats.connections_closed < 1:
+        assert time.monotonic() < deadline
+        producer.poll(0.05)
+    producer.produce("t", "after", partition=0, on_delivery=delivery)
+    flush(producer)
+    assert (delivery.errors, delivery.offsets) == ([], [0, 1])
 
 
 # -- batches ---------------------------------------------------------------------------------------

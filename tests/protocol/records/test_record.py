@@ -23,11 +23,16 @@ VARINTS = {
     0: "00",
     1: "02",
     -1: "01",
+    -2: "03",
+    63: "7e",
+    -64: "7f",
+    64: "8001",
     127: "fe01",
     -127: "fd01",
     128: "8002",
     -128: "ff01",
     300: "d804",
+    8191: "fe7f",
     2147483647: "feffffff0f",
     -2147483648: "ffffffff0f",
 }
@@ -46,7 +51,7 @@ def payload_of(*records: Record) -> bytes:
     return bytes(out)
 
 
-@pytest.mark.covers("S316")
+@pytest.mark.covers("S314", "S316")
 @pytest.mark.parametrize(("value", "encoded"), VARINTS.items())
 def test_varints_are_zig_zag_low_group_first(value, encoded):
     assert varint(value).hex() == encoded
@@ -56,6 +61,7 @@ def test_varints_are_zig_zag_low_group_first(value, encoded):
     )
 
 
+@pytest.mark.covers("S314")
 @hypothesis.given(st.integers(-(2**63), 2**63 - 1))
 def test_varlongs_round_trip_over_64_bits(value):
     encoded = varint(value)
