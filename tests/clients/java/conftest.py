@@ -12,6 +12,12 @@ import pytest
 from tests.clients.java.steps import Peer, Steps
 from tests.support.tour import POMS, Tour
 
+# By default members of the new protocol hear of a rebalance every five seconds.
+CONFIGS = {
+    "group.consumer.heartbeat.interval.ms": "200",
+    "group.consumer.min.heartbeat.interval.ms": "200",
+}
+
 
 @pytest.fixture(
     scope="session",
@@ -22,12 +28,12 @@ def peer(request: pytest.FixtureRequest) -> Iterator[Peer]:
     if request.param == "kafka":
         from tests.support.real_kafka import RealKafka
 
-        with RealKafka() as kafka:
+        with RealKafka(configs=CONFIGS) as kafka:
             yield Peer("kafka", kafka.bootstrap_servers, 1)
     else:
         from mockbroker_fixtures.cluster import Cluster
 
-        with Cluster(brokers=3) as cluster:
+        with Cluster(brokers=3, configs=CONFIGS) as cluster:
             yield Peer("mockbroker", cluster.bootstrap_servers, 3)
 
 

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import mockbroker.pipe.Pipe;
 
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -79,8 +80,15 @@ final class Consumers {
         return Json.object();
     }
 
-    private ObjectNode subscribe(ObjectNode item) {
-        if (item.has("pattern")) {
+    /** {name, topics | pattern: by the client | re2: by the coordinator}. */
+    private ObjectNode subscribe(ObjectNode item) throws ReflectiveOperationException {
+        if (item.has("re2")) {
+            // Not there yet in 3.9.
+            Class<?> type = Class.forName("org.apache.kafka.clients.consumer.SubscriptionPattern");
+            Object pattern = type.getConstructor(String.class).newInstance(item.get("re2").asText());
+            KafkaConsumer.class.getMethod("subscribe", type, ConsumerRebalanceListener.class)
+                .invoke(consumer(item), pattern, listener(item));
+        } else if (item.has("pattern")) {
             Pattern pattern = Pattern.compile(item.get("pattern").asText());
             consumer(item).subscribe(pattern, listener(item));
         } else {
