@@ -1,0 +1,1 @@
+"""Real clients on secured listeners."""
