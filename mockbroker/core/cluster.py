@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.core import interventions
+from mockbroker.core import interventions, partition_interventions
 from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
 from mockbroker.core.client_quotas import ClientQuotas
 from mockbroker.core.config_defs import BROKER_CONFIGS
@@ -217,9 +217,9 @@ class Cluster:
         self._grow(topic, plans)
         self.topics[name] = topic
         self.topics_by_id[topic.topic_id] = topic
+        self.replication.partitions_created(topic.partitions)
         if "." in name or "_" in name:
             self._unified_names.setdefault(name.replace(".", "_"), set()).add(name)
-        self.replication.partitions_created(topic.partitions)
         self.metadata_changed(topic)
         for observer in self.on_topic_created:
             observer(topic)
@@ -229,11 +229,11 @@ class Cluster:
         self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] | None = None
     ) -> None:
         """Bring `topic` to `count` partitions in all. Raises ApiError as CreatePartitions would."""
-        self._grow(topic, plan_more_partitions(self, topic, count, assignments))
-        self.metadata_changed(topic)
         present = len(topic.partitions)
-
+        self._grow(topic, plan_more_partitions(self, topic, count, assignments))
         self.replication.partitions_created(topic.partitions[present:])
+        self.metadata_changed(topic)
+
     def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
         for replicas, isr in plans:
             topic.partitions.append(
@@ -336,6 +336,16 @@ class Cluster:
     add_broker = interventions.add_broker
     remove_broker = interventions.remove_broker
     set_rack = interventions.set_rack
+    move_leader = partition_interventions.move_leader
+    drop_leader = partition_interventions.drop_leader
+    shuffle_leaders = partition_interventions.shuffle_leaders
+    elect_unclean = partition_interventions.elect_unclean
+    lag_follower = partition_interventions.lag_follower
+    release_follower = partition_interventions.release_follower
+    shrink_isr = partition_interventions.shrink_isr
+    hold_high_watermark = partition_interventions.hold_high_watermark
+    release_high_watermark = partition_interventions.release_high_watermark
+    set_high_watermark = partition_interventions.set_high_watermark
 
     # -- upkeep of logs ----------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ class Election(Enum):
     ONLINE = "online"  # the present one if possible, else any that is in sync
     PREFERRED = "preferred"  # the first replica if possible
     UNCLEAN = "unclean"  # rather one that is not in sync than none
+    CHOSEN = "chosen"  # the one that is named, or none: not an election of Kafka's
 
 
 class Reassignment(NamedTuple):
@@ -74,6 +75,7 @@ class PartitionChange:
         "removing",
         "replicas",
         "unclean_shutdown",
+        "wanted_leader",
     )
 
     def __init__(self, cluster: Cluster, partition: Partition) -> None:
@@ -87,6 +89,7 @@ class PartitionChange:
         self.elr = list(partition.elr)
         self._last_known_elr = partition.last_known_elr
         self.election = Election.ONLINE
+        self.wanted_leader = NO_LEADER
         self.unclean_shutdown = NO_LEADER  # a broker that may have lost the end of its logs
 
     def apply(self, reason: str) -> bool:
@@ -135,6 +138,8 @@ class PartitionChange:
     def _elect(self, elr_enabled: bool) -> tuple[int, bool]:
         """The leader, -1 for none, and whether acknowledged records may be lost with it."""
         present = self._partition.leader_id
+        if self.election is Election.CHOSEN:
+            return self.wanted_leader, self.wanted_leader not in (NO_LEADER, *self._partition.isr)
         if self.election is Election.PREFERRED and self._may_lead(self.replicas[0]):
             return self.replicas[0], False
         if self._may_lead(present):
@@ -181,6 +186,7 @@ class PartitionChange:
         )
         if not changed:
             return False
+        high_watermark = partition.high_watermark
         partition.elr = elr
         partition.last_known_elr = self._last_known_elr
         partition.partition_epoch += 1
@@ -190,7 +196,9 @@ class PartitionChange:
         elif self.isr != former_isr:
             partition.set_isr(self.isr)
         if cluster.on_event:
-            self._tell(former_leader, former_isr, new_epoch, unclean, replicas_changed, reason)
+            self._tell(former_leader, former_isr, high_watermark, new_epoch, unclean, reason)
+            if replicas_changed:
+                self._tell_replicas()
         cluster.replication.assignment_changed(partition)
         if new_epoch:
             cluster.leader_changed(partition)
@@ -214,18 +222,14 @@ class PartitionChange:
         self,
         former_leader: int,
         former_isr: list[int],
+        high_watermark: int,
         new_epoch: bool,
         unclean: bool,
-        replicas_changed: bool,
         reason: str,
     ) -> None:
         cluster, partition = self._cluster, self._partition
         now_ms, topic, index = cluster.now_ms(), partition.topic.name, partition.index
         isr = tuple(self.isr)
-        if replicas_changed:
-            adding, removing = tuple(self.adding), tuple(self.removing)
-            replicas = tuple(self.replicas)
-            cluster.tell(ReplicasChanged(now_ms, topic, index, replicas, adding, removing))
         if new_epoch:
             cluster.tell(
                 LeaderChanged(
@@ -248,11 +252,24 @@ class PartitionChange:
                     index,
                     tuple(former_isr),
                     isr,
-                    partition.high_watermark,
+                    high_watermark,
                     partition.log_end_offset,
                     reason,
                 )
             )
+
+    def _tell_replicas(self) -> None:
+        cluster, partition = self._cluster, self._partition
+        cluster.tell(
+            ReplicasChanged(
+                cluster.now_ms(),
+                partition.topic.name,
+                partition.index,
+                tuple(self.replicas),
+                tuple(self.adding),
+                tuple(self.removing),
+            )
+        )
 
 
 # -- elections that someone asks for (KIP-460) -----------------------------------------------------

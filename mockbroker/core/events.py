@@ -46,7 +46,7 @@ class LeaderChanged(msgspec.Struct, frozen=True):
 
 
 class IsrChanged(msgspec.Struct, frozen=True):
-    """The ISR shrank or grew, with the leader's watermarks at that moment."""
+    """The ISR shrank or grew; the high watermark is that of just before."""
 
     at_ms: int
     topic: str
@@ -118,6 +118,9 @@ class NetworkChanged(msgspec.Struct, frozen=True):
     from_nodes: tuple[int, ...]
     to_nodes: tuple[int, ...]
     delay_ms: int
+
+
+
 
 
 Event: TypeAlias = (

@@ -74,6 +74,7 @@ class Partition:
         "deleted",
         "elr",
         "high_watermark",
+        "high_watermark_limit",
         "index",
         "isr",
         "last_known_elr",
@@ -114,6 +115,7 @@ class Partition:
         self.log = ReplicaLog()
         self.log.epochs.assign(leader_epoch, 0)
         self.high_watermark = 0
+        self.high_watermark_limit: int | None = None  # a rule holds it
         self.last_stable_offset = 0
         self.own_replicas: dict[int, Replica] = {}
         self.deleted = False
@@ -289,12 +291,20 @@ class Partition:
             for node_id, own in self.own_replicas.items():
                 if own.fetched_offset < offset and node_id in self.isr:
                     offset = own.fetched_offset
+        if self.high_watermark_limit is not None:
+            offset = min(offset, self.high_watermark_limit)
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset
         log.producers.high_watermark_moved(offset)
         self._refresh_last_stable_offset()
         return True
+
+    def force_high_watermark(self, offset: int) -> None:
+        """Put the high watermark anywhere in the log, back as well. Watchers are told."""
+        self.high_watermark = offset
+        self._refresh_last_stable_offset()
+        self.notify()
 
     def _refresh_last_stable_offset(self) -> None:
         unstable = self.log.producers.first_unstable_offset()

@@ -287,6 +287,8 @@ class PartitionReplication:
         for node_id, (fetch, _) in list(self._parked.items()):
             if log.end_offset != fetch.offset and node_id in self._parked:
                 del self._parked[node_id]
+                # Until just now it was at the log's end, as one fetch after the other told.
+                self._fetchers[node_id].replica.caught_up_ms = self._cluster.now_ms()
                 self._answer_parked(node_id, fetch)
         if self._wait is None:
             dues = [

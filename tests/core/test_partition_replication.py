@@ -1,0 +1,354 @@
+"""Followers with a copy of their own: what they have, what the leader knows, and what waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.events import IsrChanged, WatermarkMoved
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from tests.support.replicas import Replicas, error_of, waiting
+from tests.support.requests import done, only
+
+STEPWISE = {"mockbroker.replication": "stepwise"}
+
+
+def values(begin: int, end: int) -> list[str]:
+    return [str(n) for n in range(begin, end)]
+
+
+# -- high watermark --------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("S1", "S2")
+def test_consumers_read_up_to_the_smallest_log_end_of_the_isr():
+    """Followers stand at 115 and 116, the leader ends at 120: 115 to 119 wait to be seen."""
+    node = Replicas()
+    node.sent(*values(0, 115))
+    node.hold(2)
+    node.send("115", acks=1)
+    node.settle()
+    node.hold(3)
+    node.send(*values(116, 120), acks=1)
+    node.settle()
+    assert node.ends() == {1: 120, 2: 115, 3: 116}
+    assert node.partition.high_watermark == 115
+    assert node.read() == " ".join(values(0, 115))
+    assert node.read(115) == ""
+    node.release(2, 3)
+    node.settle()
+    assert node.ends() == {1: 120, 2: 120, 3: 120}
+    assert node.high_watermarks() == {1: 120, 2: 120, 3: 120}
+    assert node.read(115) == " ".join(values(115, 120))
+    assert node.in_gear_two() == []
+
+
+@pytest.mark.covers("S3")
+def test_followers_hear_of_the_high_watermark_with_the_answer_to_their_next_fetch():
+    """The leader's watermark moves by that fetch; its answer comes after 500 ms at the latest."""
+    node = Replicas(configs=STEPWISE)
+    answer = node.send("m1")
+    assert node.high_watermarks() == {1: 0, 2: 0, 3: 0}
+    node.settle()
+    assert not waiting(answer)
+    assert node.ends() == {1: 1, 2: 1, 3: 1}
+    assert node.high_watermarks() == {1: 1, 2: 0, 3: 0}
+    node.advance(499)
+    assert node.high_watermarks() == {1: 1, 2: 0, 3: 0}
+    node.advance(1)
+    assert node.high_watermarks() == {1: 1, 2: 1, 3: 1}
+
+
+@pytest.mark.covers("S3")
+def test_the_next_records_bring_the_watermark_of_those_before():
+    node = Replicas(configs=STEPWISE)
+    node.sent("m1")
+    node.sent("m2")
+    assert node.high_watermarks() == {1: 2, 2: 1, 3: 1}
+    node.hold(2)
+    node.advance(10_000)
+    assert node.high_watermarks() == {1: 2, 2: 1, 3: 2}
+
+
+def test_a_cluster_at_rest_sets_no_timers():
+    """A parked fetch that nothing is to be told of costs nothing."""
+    node = Replicas(configs=STEPWISE)
+    node.sent("m1")
+    node.advance(1000)
+    deadline = node.cluster.timers.deadline_ms()
+    assert deadline is None or deadline > node.now_ms + 5000
+
+
+def test_a_follower_serves_consumers_as_far_as_it_has_heard():
+    node = Replicas(configs=STEPWISE)
+    node.sent("m1")
+    assert (node.read(), node.read(broker=2)) == ("m1", "")
+    parked = node.fetch(("t", 0, 0), broker=2, max_wait_ms=5000)
+    assert waiting(parked)
+    node.advance(500)
+    assert len(done(parked).responses) == 1
+    assert node.read(broker=2) == "m1"
+
+
+def test_watermarks_are_told_where_they_move():
+    node = Replicas(configs=STEPWISE)
+    node.sent("m1")
+    node.advance(500)
+    told = [e for e in node.events if isinstance(e, WatermarkMoved)]
+    assert [(e.node_id, e.former, e.high_watermark) for e in told] == [
+        (1, 0, 1),
+        (2, 0, 1),
+        (3, 0, 1),
+    ]
+
+
+# -- acks ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("S52")
+@pytest.mark.parametrize("min_isr", ["1", "2"])
+def test_acks_all_waits_for_every_member_of_the_isr(min_isr):
+    """One follower gets its data 700 ms late; min.insync.replicas does not shorten that."""
+    node = Replicas(min_insync_replicas=min_isr)
+    node.cluster.lag_follower("t", 0, 3, by_ms=700)
+    node.settle()
+    assert error_of(node.send("quick", acks=1)) == 0
+    slow = node.send("slow", timeout_ms=5000)
+    node.advance(699)
+    assert waiting(slow)
+    # The first record was on its way already; the second one takes a fetch of its own.
+    node.advance(1)
+    assert waiting(slow)
+    node.advance(700)
+    assert error_of(slow) == 0
+    alone = node.send("alone")
+    node.advance(699)
+    assert waiting(alone)
+    node.advance(1)
+    assert error_of(alone) == 0
+
+
+@pytest.mark.covers("S53")
+def test_too_small_an_isr_refuses_acks_all_before_anything_is_appended():
+    node = Replicas(min_insync_replicas="2")
+    node.cluster.stop_broker(2)
+    assert node.sent("a").error_code == 0
+    node.cluster.stop_broker(3)
+    assert error_of(node.send("b")) == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert node.partition.log_end_offset == 1
+    assert error_of(node.send("c", acks=1)) == 0
+    assert (node.partition.log_end_offset, node.partition.high_watermark) == (2, 1)
+    node.cluster.start_broker(3)
+    node.settle()
+    assert node.partition.high_watermark == 2
+
+
+@pytest.mark.covers("S53")
+def test_an_isr_that_shrinks_below_the_minimum_while_acks_all_waits_ends_in_a_timeout():
+    """The watermark stands still then (KIP-966): 7 with the offset, and the record stays. In a
+    row of the checklist it is 20, as before Kafka 3.7.
+    """
+    node = Replicas(2, min_insync_replicas="2")
+    node.hold(2)
+    answer = node.send("a", timeout_ms=60_000)
+    node.advance(30_000)
+    assert node.partition.isr == [1]
+    assert waiting(answer)
+    node.advance(30_000)
+    told = only(answer)
+    assert (told.error_code, told.base_offset) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+    assert node.content(1) == "a"
+
+
+@pytest.mark.covers("S54")
+@pytest.mark.parametrize(("brokers", "error"), [(3, 0), (2, ErrorCode.NOT_ENOUGH_REPLICAS)])
+def test_more_replicas_than_the_minimum_let_a_broker_go(brokers, error):
+    node = Replicas(brokers, min_insync_replicas="2")
+    node.cluster.stop_broker(brokers, "unclean")
+    assert error_of(node.send("a")) == error
+
+
+# -- in and out of the ISR -------------------------------------------------------------------------
+
+
+@pytest.mark.covers("S55")
+def test_the_isr_shrinks_and_grows_as_in_the_log_of_a_real_cluster():
+    """Leader 3, ISR 3,1,4 -> 3 with HW 115 and LEO 120, and 3 -> 3,4 after 242 ms; 1 stays out."""
+    node = Replicas(4, replicas=[3, 1, 4])
+    node.sent(*values(0, 115))
+    node.hold(1)
+    node.send("115", acks=1)
+    node.settle()
+    node.hold(4)
+    node.send(*values(116, 120), acks=1)
+    node.advance(30_000)
+    node.advance(242)
+    node.release(4)
+    node.settle()
+    assert node.partition.isr == [3, 4]
+    shrunk, grown = (e for e in node.events if isinstance(e, IsrChanged))
+    assert (shrunk.former, shrunk.isr) == ((3, 1, 4), (3,))
+    assert (shrunk.high_watermark, shrunk.log_end_offset) == (115, 120)
+    assert grown.at_ms - shrunk.at_ms == 242
+    assert (grown.former, grown.isr, grown.high_watermark) == ((3,), (3, 4), 120)
+    assert node.leadership() == (3, 0, [3, 4])
+    node.advance(100_000)
+    assert node.partition.isr == [3, 4]
+
+
+def test_the_event_of_a_shrinking_isr_tells_the_watermark_of_before():
+    node = Replicas()
+    node.hold(2)
+    node.send("a", acks=1)
+    node.advance(30_000)
+    (shrunk,) = (e for e in node.events if isinstance(e, IsrChanged))
+    assert (shrunk.high_watermark, shrunk.log_end_offset, shrunk.reason) == (0, 1, "lagging")
+
+
+@pytest.mark.covers("S56")
+def test_a_silent_follower_leaves_the_isr_and_comes_back_when_it_has_caught_up():
+    node = Replicas(configs={"replica.lag.time.max.ms": "2000"})
+    node.hold(3)
+    node.send("a", acks=1)
+    node.advance(1999)
+    assert node.partition.isr == [1, 2, 3]
+    node.advance(1)
+    assert node.partition.isr == [1, 2]
+    node.release(3)
+    node.settle()
+    assert (node.partition.isr, node.in_gear_two()) == ([1, 2, 3], [])
+
+
+def test_a_follower_at_the_logs_end_is_not_late_however_long_it_was_silent():
+    node = Replicas()
+    node.hold(3)
+    node.advance(100_000)
+    assert node.partition.isr == [1, 2, 3]
+    node.send("a", acks=1)
+    node.settle()
+    assert node.partition.isr == [1, 2], "the last time it was caught up is long ago now"
+
+
+def test_a_follower_that_waits_for_records_is_caught_up_all_the_time():
+    node = Replicas(configs=STEPWISE)
+    node.advance(100_000)
+    node.sent("a")
+    assert node.isr_changes() == []
+
+
+def test_a_follower_that_never_catches_up_leaves_although_it_fetches():
+    """It is always one answer behind: caught up is who was at the end at the time of a fetch."""
+    node = Replicas(configs={"replica.lag.time.max.ms": "2000"})
+    node.cluster.lag_follower("t", 0, 3, by_ms=3000)
+    node.settle()
+    for second in range(4):
+        node.send(str(second), acks=1)
+        node.advance(1000)
+    assert node.partition.isr == [1, 2]
+
+
+def test_slow_links_between_brokers_slow_acks_down():
+    node = Replicas()
+    node.cluster.replication.network.delay([(2, 1), (1, 2)], 20)
+    node.cluster.replication.links_changed()
+    node.advance(100)
+    answer = node.send("a")
+    node.advance(39)
+    assert waiting(answer)
+    node.advance(1)
+    assert error_of(answer) == 0
+
+
+# -- purgatory -------------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("S76")
+def test_the_fetch_that_moves_the_watermark_wakes_all_that_wait_for_it():
+    """A Produce, a Fetch and a DeleteRecords: none of them waits for its timeout."""
+    node = Replicas(configs=STEPWISE)
+    node.sent("a")
+    node.advance(1000)
+    node.hold(2)
+    produce = node.send("b", timeout_ms=60_000)
+    fetch = node.fetch(("t", 0, 1), max_wait_ms=60_000)
+    delete = done_later(node, offset=1)
+    node.advance(1000)
+    assert waiting(produce)
+    assert waiting(fetch)
+    assert waiting(delete)
+    before_ms = node.now_ms
+    node.release(2)
+    node.settle()
+    assert error_of(produce) == 0
+    assert done(fetch).responses[0].partitions[0].high_watermark == 2
+    assert done(delete).topics[0].partitions[0].low_watermark == 1
+    assert node.now_ms == before_ms
+
+
+def done_later(node: Replicas, offset: int):
+    """A DeleteRecords that waits for its replicas."""
+    from mockbroker.handlers.delete_records import delete_records
+
+    request = DeleteRecordsRequest(
+        [DeleteRecordsTopic("t", [DeleteRecordsPartition(0, offset)])], 60_000
+    )
+    assert ApiKey.DELETE_RECORDS == 21
+    return delete_records(node.ctx(2), request)
+
+
+@pytest.mark.covers("S5")
+def test_deleted_records_go_everywhere():
+    node = Replicas(configs=STEPWISE)
+    node.sent("a", "b", "c")
+    node.advance(1000)
+    node.partition.delete_records(2)
+    assert (node.starts(), node.partition.low_watermark) == ({1: 2, 2: 0, 3: 0}, 0)
+    node.advance(500)
+    assert (node.starts(), node.partition.low_watermark) == ({1: 2, 2: 2, 3: 2}, 2)
+
+
+# -- fetching above the watermark ------------------------------------------------------------------
+
+
+@pytest.mark.covers("S57")
+def test_a_replica_reads_what_consumers_do_not_see_yet():
+    """Up to the log end, open transactions included; ordinary consumers stop at the watermark."""
+    node = Replicas()
+    node.sent("a")
+    node.hold(2)
+    node.send("b", "c", acks=1)
+    as_replica = node.fetched(("t", 0, 0), replica_id=3, isolation_level=0)
+    assert len(b"".join(as_replica.records)) > 0
+    assert as_replica.high_watermark == 1
+    assert node.read() == "a"
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+def test_a_lag_outlives_a_change_of_leaders():
+    node = Replicas()
+    node.hold(3)
+    node.cluster.move_leader("t", 0, 2)
+    node.send("a", acks=1)
+    node.settle()
+    assert node.ends() == {1: 1, 2: 1, 3: 0}
+
+
+def test_a_lost_question_is_asked_again_after_the_socket_timeout():
+    node = Replicas(configs=STEPWISE | {"replica.lag.time.max.ms": "90000"})
+    network = node.cluster.replication.network
+    network.hooks.append(lambda message: -1 if message.receiver == 2 else None)
+    node.settle()
+    node.send("a", acks=1)
+    node.settle()
+    assert node.ends() == {1: 1, 2: 0, 3: 1}
+    network.hooks.clear()
+    node.advance(29_999)
+    assert node.ends()[2] == 0
+    node.advance(1)
+    assert node.ends()[2] == 1
