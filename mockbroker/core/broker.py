@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.fetch_session import FetchSessionCache
     from mockbroker.core.group_coordinator import GroupCoordinator
+    from mockbroker.core.txn_coordinator import TransactionCoordinator
 
 
 # The loggers of a broker and their levels, as Kafka's log4j2.yaml has them.
@@ -57,6 +58,7 @@ class Broker:
     __slots__ = (
         "_fetch_sessions",
         "_groups",
+        "_transactions",
         "cluster",
         "endpoints",
         "epoch",
@@ -84,6 +86,7 @@ class Broker:
         # The levels that clients may read and set; they do not steer this program's own logging.
         self.logger_levels: dict[str, str] = dict(_LOGGERS)
         self._groups: GroupCoordinator | None = None
+        self._transactions: TransactionCoordinator | None = None
         self._fetch_sessions: FetchSessionCache | None = None
 
     def set_endpoint(self, listener: str, host: str, port: int) -> None:
@@ -112,7 +115,11 @@ class Broker:
         return not self.fenced and not self.shutting_down
 
     def forget_memory(self) -> None:
-        """What a process loses when it ends: groups, fetch sessions, its block of producer ids."""
+        """What a process loses when it ends: groups, transactions, fetch sessions, its block of
+        producer ids.
+        """
+        if self._transactions is not None:
+            self._transactions.unload()
         if self._groups is not None:
             for shard in self._groups.shards():
                 if not isinstance(shard, ErrorCode):
@@ -128,6 +135,15 @@ class Broker:
 
             self._groups = GroupCoordinator(self.cluster, self.node_id)
         return self._groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        """The transactional ids whose partition of `__transaction_state` this broker leads."""
+        if self._transactions is None:
+            from mockbroker.core.txn_coordinator import TransactionCoordinator
+
+            self._transactions = TransactionCoordinator(self.cluster, self.node_id)
+        return self._transactions
 
     @property
     def fetch_sessions(self) -> FetchSessionCache:

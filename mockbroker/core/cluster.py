@@ -326,7 +326,14 @@ class Cluster:
             observer(event)
 
     def leader_changed(self, partition: Partition) -> None:
-        """A partition has another leader or epoch: coordinators on it move."""
+        """A partition has another leader or epoch: coordinators on it move.
+
+        Groups are read when somebody asks for them; transactions at once, because ends that are
+        decided have to be carried through.
+        """
+        leader = self.brokers.get(partition.leader_id)
+        if leader is not None and partition.topic.name == TRANSACTION_STATE_TOPIC:
+            leader.transactions.elected(partition)
 
     # What people and rules may do to a cluster; see `interventions`.
     stop_broker = interventions.stop_broker

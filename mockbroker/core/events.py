@@ -123,6 +123,17 @@ class NetworkChanged(msgspec.Struct, frozen=True):
 
 
 
+class TransactionMoved(msgspec.Struct, frozen=True, gc=False):
+    """A transactional id went from one state to another, by the names of DescribeTransactions."""
+
+    at_ms: int
+    transactional_id: str
+    former: str
+    state: str
+    producer_id: int
+    producer_epoch: int
+
+
 Event: TypeAlias = (
     BrokerChanged
     | ControllerChanged
@@ -134,4 +145,5 @@ Event: TypeAlias = (
     | PreferredElectionFailed
     | LogDirFailed
     | NetworkChanged
+    | TransactionMoved
 )

@@ -22,9 +22,10 @@ from mockbroker.core.record_errors import Refusal
 from mockbroker.core.replica import Replica
 from mockbroker.core.replica_log import ReplicaLog
 from mockbroker.core.validation import RECORD_LIST_TOO_LARGE, validate_batch
+from mockbroker.core.verification import Guard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, split_batches
-from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK, Buffer
+from mockbroker_protocol.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, Buffer
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
@@ -181,12 +182,18 @@ class Partition:
     # -- appending ---------------------------------------------------------------------------------
 
     def append(
-        self, batch: memoryview, header: BatchHeader, acks: int, now_ms: int
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        acks: int,
+        now_ms: int,
+        guard: Guard | None = None,
     ) -> AppendResult:
         """Append one batch of a client, as the leader; the order of the checks is Kafka's.
 
-        `batch` is one whole batch of format v2 and `header` its header. Watchers are not told yet:
-        call `notify` once everything of a request is appended.
+        `batch` is one whole batch of format v2 and `header` its header. A transactional batch is
+        appended without its transaction being verified if `guard` is None. Watchers are not told
+        yet: call `notify` once everything of a request is appended.
         """
         log = self.log
         if acks == ACKS_ALL and self.under_min_isr:
@@ -208,7 +215,7 @@ class Partition:
         if len(valid) > configs.roll_limits.segment_bytes:
             return self._refused(RECORD_LIST_TOO_LARGE)
         if header.producer_id >= 0:
-            refused = self._check_producer(header, now_ms)
+            refused = self._check_producer(header, now_ms, guard)
             if refused is not None:
                 return refused
         return self._write(valid, header, now_ms, now_ms if configs.log_append_time else -1)
@@ -217,7 +224,9 @@ class Partition:
         log_start = self.log.start_offset if refusal.tells_log_start else -1
         return AppendResult(refusal.error, log_start_offset=log_start, refusal=refusal)
 
-    def _check_producer(self, header: BatchHeader, now_ms: int) -> AppendResult | None:
+    def _check_producer(
+        self, header: BatchHeader, now_ms: int, guard: Guard | None
+    ) -> AppendResult | None:
         """Answer a retry as before or refuse what does not follow; None if it may be appended."""
         log = self.log
         producers = log.producers
@@ -232,9 +241,11 @@ class Partition:
             return AppendResult(
                 _NONE, retry.base_offset, retry.last_offset, retry.timestamp, log.start_offset
             )
-        error = producers.check(
-            producer_id, epoch, sequence, bool(header.attributes & TRANSACTIONAL_MASK)
-        )
+        transactional = bool(header.attributes & TRANSACTIONAL_MASK)
+        error = _NONE
+        if transactional and guard is not None:
+            error = producers.check_guard(producer_id, epoch, guard)
+        error = error or producers.check(producer_id, epoch, sequence, transactional)
         return AppendResult(error, log_start_offset=log.start_offset) if error else None
 
     def _write(
@@ -246,7 +257,9 @@ class Partition:
         log.maybe_roll(len(batch), timestamp, now_ms, self.topic.configs.roll_limits)
         base_offset = log.append(batch, delta, timestamp, self.leader_epoch)
         last_offset = base_offset + delta
-        if header.producer_id >= 0:
+        if header.attributes & CONTROL_MASK:
+            log.producers.replay(batch)
+        elif header.producer_id >= 0:
             log.producers.append(
                 header.producer_id,
                 header.producer_epoch,
@@ -259,7 +272,7 @@ class Partition:
         return AppendResult(_NONE, base_offset, last_offset, append_time_ms, log.start_offset)
 
     def append_records(self, batches: Buffer, now_ms: int) -> AppendResult:
-        """Append batches of the broker's own (offset commits, group metadata), with acks=all.
+        """Append batches of the broker's own (offset commits, markers), with acks=all.
 
         They are taken as valid: only their place in the log is filled in. The result tells the
         first base offset and the last offset; NOT_ENOUGH_REPLICAS when the ISR is too small.

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from mockbroker.core.verification import Guard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, ControlType, parse_marker, read_control
 from mockbroker_protocol.records.batch import Buffer
@@ -26,6 +27,7 @@ SEQUENCE_MAX = 0x7FFFFFFF
 NO_SEQUENCE = -1
 NO_PRODUCER_EPOCH = -1
 EXPIRATION_CHECK_MS = 600_000  # producer.id.expiration.check.interval.ms
+STRICT_MARKERS_SINCE = 2  # transaction.version
 
 _NONE = 0
 _OUT_OF_ORDER = int(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
@@ -94,7 +96,7 @@ class ProducerEntry:
 class ProducerStates:
     """The producers of one log, its open transactions and its aborted index."""
 
-    __slots__ = ("_entries", "_next_check_ms", "_ongoing", "_unreplicated", "aborted")
+    __slots__ = ("_entries", "_next_check_ms", "_ongoing", "_unreplicated", "aborted", "guards")
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerEntry] = {}
@@ -102,6 +104,7 @@ class ProducerStates:
         self._ongoing: dict[int, int] = {}  # first offset -> producer id, in order of first offset
         self._unreplicated: dict[int, int] = {}  # first offset -> offset of the marker
         self.aborted: list[AbortedTransaction] = []
+        self.guards: dict[int, Guard] = {}  # producer id -> open question to the coordinator
 
     def fork(self) -> ProducerStates:
         """A copy that goes its own way."""
@@ -138,10 +141,12 @@ class ProducerStates:
         A producer id without an entry may start at any sequence: its state may have expired.
         """
         entry = self._entries.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            return _INVALID_EPOCH
+        if self.guards and self._overtakes(producer_id, entry, first_sequence):
+            return _OUT_OF_ORDER
         if entry is None:
             return _NONE
-        if epoch < entry.epoch:
-            return _INVALID_EPOCH
         if epoch > entry.epoch:
             if first_sequence != 0 and entry.epoch != NO_PRODUCER_EPOCH:
                 return _OUT_OF_ORDER
@@ -153,9 +158,56 @@ class ProducerStates:
             return _INVALID_TXN_STATE
         return _NONE
 
-    def has_ongoing_transaction(self, producer_id: int) -> bool:
+    def _overtakes(
+        self, producer_id: int, entry: ProducerEntry | None, first_sequence: int
+    ) -> bool:
+        """Whether a batch comes before one that is still being verified, or has failed that.
+
+        With TV2 a producer nobody knows here begins at 0 (KAFKA-19999).
+        """
+        guard = self.guards.get(producer_id)
+        if guard is None:
+            return False
+        known = entry is not None and bool(entry.batches)
+        if guard.bumps and first_sequence != 0 and not known:
+            return True
+        return first_sequence > guard.lowest_sequence
+
+    def has_ongoing_transaction(self, producer_id: int, epoch: int | None = None) -> bool:
+        """Whether a transaction of the producer is open here, of this epoch if one is given."""
         entry = self._entries.get(producer_id)
-        return entry is not None and entry.transaction_start >= 0
+        if entry is None or entry.transaction_start < 0:
+            return False
+        return epoch is None or entry.epoch == epoch
+
+    # -- asking the coordinator --------------------------------------------------------------------
+
+    def start_verification(
+        self, producer_id: int, epoch: int, sequence: int, *, bumps: bool
+    ) -> Guard | int | None:
+        """The guard for asking about a batch, or None if its transaction is open already.
+
+        An error code refuses the batch out of hand.
+        """
+        entry = self._entries.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            return _INVALID_EPOCH
+        if self.has_ongoing_transaction(producer_id, epoch):
+            return None
+        guard = self.guards.get(producer_id)
+        if guard is None:
+            guard = self.guards[producer_id] = Guard(epoch, sequence, bumps=bumps)
+        guard.note(epoch, sequence)
+        return guard
+
+    def check_guard(self, producer_id: int, epoch: int, guard: Guard) -> int:
+        """The error code that refuses a transactional batch which came with `guard`, or 0."""
+        if self.has_ongoing_transaction(producer_id, epoch):
+            return _NONE
+        entry = self._entries.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            return _INVALID_EPOCH
+        return _NONE if self.guards.get(producer_id) is guard else _INVALID_TXN_STATE
 
     def append(
         self, producer_id: int, epoch: int, batch: WrittenBatch, transactional: bool
@@ -172,18 +224,27 @@ class ProducerStates:
         batches.append(batch)
         entry.last_sequence = batch.last_sequence
         entry.last_timestamp = batch.timestamp
-        if transactional and entry.transaction_start < 0:
-            entry.transaction_start = batch.base_offset
-            self._ongoing[batch.base_offset] = producer_id
+        if transactional:
+            if self.guards:
+                self.guards.pop(producer_id, None)
+            if entry.transaction_start < 0:
+                entry.transaction_start = batch.base_offset
+                self._ongoing[batch.base_offset] = producer_id
 
     # -- transactions ------------------------------------------------------------------------------
 
-    def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int) -> int:
-        """The error code that refuses a transaction marker, or 0."""
+    def check_marker(
+        self, producer_id: int, epoch: int, coordinator_epoch: int, version: int = 0
+    ) -> int:
+        """The error code that refuses a transaction marker, or 0.
+
+        `version` is the transaction's: since 2 each end has an epoch of its own, higher than that
+        of the records, so that a late or repeated marker is known by its epoch (KIP-1228).
+        """
         entry = self._entries.get(producer_id)
         if entry is None:
             return _NONE
-        if epoch < entry.epoch:
+        if epoch < entry.epoch or (epoch == entry.epoch and version >= STRICT_MARKERS_SINCE):
             return _INVALID_EPOCH
         if coordinator_epoch < entry.coordinator_epoch:
             return _COORDINATOR_FENCED
@@ -207,6 +268,7 @@ class ProducerStates:
         if entry is None:
             entry = self._entries[producer_id] = ProducerEntry()
         first = entry.transaction_start
+        self.guards.pop(producer_id, None)
         if first >= 0:
             del self._ongoing[first]
             if aborted:
@@ -277,6 +339,7 @@ class ProducerStates:
             ]
             for producer_id in expired:
                 del self._entries[producer_id]
+                self.guards.pop(producer_id, None)
         self._next_check_ms = now_ms + EXPIRATION_CHECK_MS
 
     def log_start_moved(self, log_start_offset: int) -> None:
@@ -342,6 +405,7 @@ class ProducerStates:
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
+        self.guards.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
         self.aborted.clear()
