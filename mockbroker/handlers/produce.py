@@ -9,6 +9,7 @@ leader changes, or time is up.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -33,6 +34,7 @@ from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK
 
 if TYPE_CHECKING:
     from mockbroker.core.topic import Topic
+    from mockbroker.core.txn_gate import Verdict
     from mockbroker.handlers.base import RequestContext
     from mockbroker_protocol.records import BatchHeader
 
@@ -47,16 +49,10 @@ _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _INVALID_TOPIC = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
 _INVALID_ACKS = int(ErrorCode.INVALID_REQUIRED_ACKS)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-_NOT_ENOUGH_REPLICAS = int(ErrorCode.NOT_ENOUGH_REPLICAS)
 _NOT_ENOUGH_AFTER_APPEND = int(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 _REQUEST_TIMED_OUT = int(ErrorCode.REQUEST_TIMED_OUT)
 _CORRUPT = int(ErrorCode.CORRUPT_MESSAGE)
 _NO_TXN_RIGHT = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-
-NO_COORDINATOR = (
-    "Unable to verify the partition has been added to the transaction. Underlying error: "
-    "COORDINATOR_NOT_AVAILABLE"
-)
 
 Reply = ProduceResponse | Parked[ProduceResponse] | Outcome
 
@@ -84,19 +80,56 @@ def produce(ctx: RequestContext, request: ProduceRequest) -> Reply:
         # A real broker fails on null records in a way that leaves the request without an answer
         # and the connection muted for good: a reply that never completes is just that.
         return Parked()
+    transactional_id = request.transactional_id
+    if transactional_id is None:
+        return _append_all(ctx, request, response, entries, None)
+    from mockbroker.handlers.produce_transactional import through_gate
+
+    try:
+        return through_gate(
+            ctx,
+            transactional_id,
+            _transactional(entries),
+            lambda verdict: _append_all(ctx, request, response, entries, verdict),
+        )
+    except RequestRefused as refused:
+        return _refuse_all(request, refused)
+
+
+def _transactional(entries: list[_Entry]) -> Iterator[tuple[Partition, BatchHeader]]:
+    """The batches that belong to a transaction, with their partitions."""
+    for entry in entries:
+        header, partition = entry.header, entry.partition
+        if entry.error or header is None or partition is None:
+            continue
+        if header.attributes & TRANSACTIONAL_MASK and header.producer_id >= 0:
+            yield partition, header
+
+
+def _append_all(
+    ctx: RequestContext,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    entries: list[_Entry],
+    verdict: Verdict | None,
+) -> Reply:
+    """Append what may be appended; `verdict` is the coordinator's on transactional batches."""
     hints = LeaderHints(ctx)
     waiting: list[_Waiting] = []
     touched: list[Partition] = []
     failed = False
     acks = request.acks
     for entry in entries:
-        error = entry.error or _refusal(ctx, entry, acks)
+        error = entry.error or _refusal(ctx, entry, acks, verdict)
         partition = entry.partition
         if error or partition is None or entry.batch is None or entry.header is None:
             failed = True
             _fail(ctx, entry, error or _CORRUPT, hints)
             continue
-        result = partition.append(entry.batch, entry.header, acks, ctx.now_ms)
+        guard = None
+        if verdict is not None:
+            guard = verdict.guard((partition.topic.name, partition.index))
+        result = partition.append(entry.batch, entry.header, acks, ctx.now_ms, guard)
         _fill(entry.response, result)
         if result.error:
             failed = True
@@ -192,17 +225,18 @@ def _unknown_topic(ctx: RequestContext) -> int:
     return _UNKNOWN_TOPIC_ID if by_id else _UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _refusal(ctx: RequestContext, entry: _Entry, acks: int) -> int:
+def _refusal(ctx: RequestContext, entry: _Entry, acks: int, verdict: Verdict | None) -> int:
     """What keeps the batch from being handed to the log at all."""
-    topic, partition, header = entry.topic, entry.partition, entry.header
+    topic, partition = entry.topic, entry.partition
     if topic is None or partition is None:
         return _UNKNOWN_TOPIC_OR_PARTITION
-    if header is not None and header.attributes & TRANSACTIONAL_MASK and header.producer_id >= 0:
-        if partition.leader_id != ctx.broker.node_id:
-            return _NOT_LEADER
-        # Nobody here coordinates transactions: what Kafka answers while it finds no coordinator.
-        entry.response.error_message = NO_COORDINATOR
-        return _NOT_ENOUGH_REPLICAS
+    if verdict is not None and verdict.errors:
+        error = verdict.errors.get((topic.name, partition.index), _NONE)
+        if error:
+            from mockbroker.handlers.produce_transactional import error_and_message
+
+            error, entry.response.error_message = error_and_message(error, ctx.api_version)
+            return error
     if acks not in ACKS:
         return _INVALID_ACKS
     if topic.is_internal and ctx.client_id != ADMIN_CLIENT_ID:

@@ -39,7 +39,7 @@ def test_an_id_that_the_producer_holds_already_is_not_looked_at():
         ({"producer_id": 5}, ErrorCode.INVALID_REQUEST),
         ({"producer_epoch": 5}, ErrorCode.INVALID_REQUEST),
         ({"transactional_id": ""}, ErrorCode.INVALID_REQUEST),
-        ({"transactional_id": "x"}, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        ({"transactional_id": "x"}, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
     ],
 )
 def test_refusals(fields, error):

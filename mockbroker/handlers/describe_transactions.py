@@ -1,0 +1,50 @@
+"""DescribeTransactions (key 65): transactional ids, as their coordinator sees them (KIP-664)."""
+
+from __future__ import annotations
+
+from mockbroker.core.txn_states import State
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+
+@api(ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0))
+def describe_transactions(
+    ctx: RequestContext, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
+    """Tell the state of each id, and the partitions that its transaction has yet to end in."""
+    return DescribeTransactionsResponse(
+        transaction_states=[_describe(ctx, each) for each in request.transactional_ids]
+    )
+
+
+def _describe(ctx: RequestContext, transactional_id: str) -> TransactionState:
+    if not transactional_id:
+        return _refused(transactional_id, ErrorCode.INVALID_REQUEST)
+    shard = ctx.broker.transactions.shard_of(transactional_id)
+    if isinstance(shard, ErrorCode):
+        return _refused(transactional_id, shard)
+    transaction = shard.transactions.get(transactional_id)
+    if transaction is None or transaction.state is State.DEAD:
+        return _refused(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    topics: dict[str, TopicData] = {}
+    for topic, partition in transaction.partitions:
+        topics.setdefault(topic, TopicData(topic, [])).partitions.append(partition)
+    return TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=transaction.state.value,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.start_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.epoch,
+        topics=list(topics.values()),
+    )
+
+
+def _refused(transactional_id: str, error: ErrorCode) -> TransactionState:
+    return TransactionState(error_code=error, transactional_id=transactional_id)

@@ -1,0 +1,55 @@
+"""EndTxn (key 26): commit or abort.
+
+Answered as soon as the decision is stored; the markers follow. Since v5 the answer holds the epoch
+for the next transaction, or another producer id if the epochs are used up (KIP-890).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+if TYPE_CHECKING:
+    from mockbroker.core.txn_events import EndResult, Result
+
+FENCED_SINCE = 2
+EPOCH_BUMPED_SINCE = 5
+TV0, TV2 = 0, 2
+
+
+@api(ApiKey.END_TXN, versions=(0, 5))
+def end_txn(ctx: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Parked[EndTxnResponse]:
+    """Decide how a transaction ends."""
+    if not request.transactional_id:
+        return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
+    shard = ctx.broker.transactions.shard_of(request.transactional_id)
+    if isinstance(shard, ErrorCode):
+        return EndTxnResponse(error_code=shard)
+    parked: Parked[EndTxnResponse] = Parked()
+
+    def done(result: Result) -> None:
+        parked.complete(_response(cast("EndResult", result), ctx.api_version))
+
+    shard.end(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        TV2 if ctx.api_version >= EPOCH_BUMPED_SINCE else TV0,
+        done,
+        committed=request.committed,
+    )
+    return parked
+
+
+def _response(result: EndResult, version: int) -> EndTxnResponse:
+    error = result.error
+    if error is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
+        error = ErrorCode.INVALID_PRODUCER_EPOCH
+    if version < EPOCH_BUMPED_SINCE:
+        return EndTxnResponse(error_code=error)
+    return EndTxnResponse(
+        error_code=error, producer_id=result.producer_id, producer_epoch=result.epoch
+    )

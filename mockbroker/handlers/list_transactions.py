@@ -1,0 +1,67 @@
+"""ListTransactions (key 66): the transactional ids that this broker coordinates (KIP-664).
+
+The filters all have to let an id through; what cannot be a state is told back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from mockbroker.core.group_consumer_regex import InvalidRegexError, compile_regex
+from mockbroker.core.txn_states import State
+from mockbroker.handlers.base import RequestContext, api
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionState,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.core.txn_machine import TransactionalId
+
+NAMES = {state.value for state in State}
+
+
+@api(ApiKey.LIST_TRANSACTIONS, versions=(0, 2))
+def list_transactions(
+    ctx: RequestContext, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
+    """List what the filters let through."""
+    pattern = None
+    if request.transactional_id_pattern:
+        try:
+            pattern = compile_regex(request.transactional_id_pattern)
+        except InvalidRegexError:
+            return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    found: list[TransactionState] = []
+    for shard in ctx.broker.transactions.shards():
+        if isinstance(shard, ErrorCode):
+            return ListTransactionsResponse(error_code=shard)
+        found += [
+            TransactionState(line.transactional_id, line.producer_id, line.state.value)
+            for line in shard.transactions.values()
+            if _passes(line, request, pattern, ctx.now_ms)
+        ]
+    return ListTransactionsResponse(
+        unknown_state_filters=[name for name in request.state_filters if name not in NAMES],
+        transaction_states=found,
+    )
+
+
+def _passes(
+    transaction: TransactionalId,
+    request: ListTransactionsRequest,
+    pattern: re.Pattern[str] | None,
+    now_ms: int,
+) -> bool:
+    if transaction.state is State.DEAD:
+        return False
+    if request.producer_id_filters and transaction.producer_id not in request.producer_id_filters:
+        return False
+    if request.state_filters and transaction.state.value not in request.state_filters:
+        return False
+    if request.duration_filter >= 0 and now_ms - transaction.start_ms <= request.duration_filter:
+        return False
+    return pattern is None or pattern.fullmatch(transaction.transactional_id) is not None

@@ -1,0 +1,68 @@
+"""WriteTxnMarkers (key 27): end transactions in the partitions that this broker leads.
+
+Kafka's coordinators send it to each other; an administrator does to end a transaction that hangs,
+because no coordinator knows it any more (`Admin.abortTransaction`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from mockbroker.core.txn_markers import Errors, Marker, write_markers
+from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+VERSION_SINCE = 2
+
+
+@api(ApiKey.WRITE_TXN_MARKERS, versions=(1, 2))
+def write_txn_markers(
+    ctx: RequestContext, request: WriteTxnMarkersRequest
+) -> Parked[WriteTxnMarkersResponse]:
+    """Append the markers; answer when all are replicated."""
+    parked: Parked[WriteTxnMarkersResponse] = Parked()
+    by_producer: dict[int, Errors] = {}
+    missing = len(request.markers)
+
+    def done(producer_id: int, errors: Errors) -> None:
+        nonlocal missing
+        by_producer.setdefault(producer_id, {}).update(errors)
+        missing -= 1
+        if not missing:
+            parked.complete(_response(by_producer))
+
+    for line in request.markers:
+        marker = Marker(
+            line.producer_id,
+            line.producer_epoch,
+            line.transaction_result,
+            line.coordinator_epoch,
+            line.transaction_version if ctx.api_version >= VERSION_SINCE else 0,
+        )
+        partitions = tuple(
+            (topic.name, index) for topic in line.topics for index in topic.partition_indexes
+        )
+        write_markers(ctx.cluster, ctx.broker, marker, partitions, partial(done, line.producer_id))
+    if not request.markers:
+        parked.complete(WriteTxnMarkersResponse())
+    return parked
+
+
+def _response(by_producer: dict[int, Errors]) -> WriteTxnMarkersResponse:
+    response = WriteTxnMarkersResponse(markers=[])
+    for producer_id, errors in by_producer.items():
+        topics: dict[str, WritableTxnMarkerTopicResult] = {}
+        for (topic, index), error in errors.items():
+            line = topics.get(topic)
+            if line is None:
+                line = topics[topic] = WritableTxnMarkerTopicResult(name=topic, partitions=[])
+            line.partitions.append(WritableTxnMarkerPartitionResult(index, error))
+        response.markers.append(WritableTxnMarkerResult(producer_id, list(topics.values())))
+    return response
