@@ -17,6 +17,7 @@ import api_coverage
 import checklist
 import command_line
 import configs
+import consumer_group_states
 import error_codes
 import group_states
 
@@ -30,6 +31,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "checklist.md": checklist.page,
     REFERENCE / "classic-group.md": group_states.page,
     REFERENCE / "classic-group.svg": group_states.picture,
+    REFERENCE / "consumer-group.md": consumer_group_states.page,
     REFERENCE / "command-line.md": command_line.page,
     REFERENCE / "configs.md": configs.page,
     REFERENCE / "error-codes.md": error_codes.page,

@@ -16,7 +16,7 @@ So one slow member holds up only those who wait for its partitions. A partition 
 second member before the first one has said, by no longer listing it, that it let go.
 
     member:   Stable --(loses something)--> UnrevokedPartitions --(gave it up)--+
-                ^  \                                                             |
+                ^  \                                                            |
                 |   +--(something is not free yet)--> UnreleasedPartitions      |
                 |                                          |                    |
                 +------------------------------------------+--------------------+

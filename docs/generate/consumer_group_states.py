@@ -1,0 +1,110 @@
+"""The new protocol's states and decisions, as the tables have them that the machine obeys."""
+
+from __future__ import annotations
+
+from markdown import page as join
+from markdown import table
+
+from mockbroker.core import group_consumer_states as states
+from mockbroker.core.group_consumer_states import (
+    DELETE_ANSWERS,
+    DUE,
+    GROUP_STATES,
+    MIGRATION_POLICIES,
+    OUTCOMES,
+    STEPS,
+    GroupFacts,
+    MemberState,
+    Situation,
+    Step,
+)
+
+INTRO = """
+# The consumer group of the new protocol
+
+Drawn from `mockbroker/core/group_consumer_states.py`. Only its tables decide.
+"""
+
+NAMES = {
+    MemberState.STABLE: "Stable",
+    MemberState.UNREVOKED: "UnrevokedPartitions",
+    MemberState.UNRELEASED: "UnreleasedPartitions",
+    MemberState.UNKNOWN: "Unknown",
+}
+
+
+def page() -> str:
+    return join(
+        INTRO,
+        theory(),
+        "## A group",
+        "Its state is read off its epochs and its members:",
+        table(
+            ("members", "assignment epoch = group epoch", "all members Stable at it", "state"),
+            [(*map(yes, facts), f"**{state.value}**") for facts, state in _groups()],
+        ),
+        "DeleteGroups is answered by the state:",
+        table(
+            ("state", "answer"),
+            [(state.value, f"`{error.name}`") for state, error in DELETE_ANSWERS.items()],
+        ),
+        "## A member",
+        "What a heartbeat does with a member, by its state, whether it is due to move on, and "
+        "whether this heartbeat changed its subscription:",
+        table(
+            ("state", "due when", "due", "not due, new subscription", "not due"),
+            [
+                (
+                    f"**{NAMES[state]}**",
+                    DUE[state],
+                    word(STEPS[state][Situation(True, False)]),
+                    word(STEPS[state][Situation(False, True)]),
+                    word(STEPS[state][Situation(False, False)]),
+                )
+                for state in MemberState
+            ],
+        ),
+        "\n".join(f"- *{step.name.lower()}*: {step.value}" for step in Step),
+        "A member that advances ends up in this state:",
+        table(
+            ("has to give something up", "waits for others", "state", "epoch"),
+            [
+                (
+                    yes(left.must_revoke),
+                    yes(left.must_wait),
+                    f"**{NAMES[outcome.state]}**",
+                    "the assignment epoch" if outcome.takes_target_epoch else "as before",
+                )
+                for left, outcome in OUTCOMES.items()
+            ],
+        ),
+        "## Between the protocols",
+        "By `group.consumer.migration.policy`:",
+        table(
+            ("policy", "classic group to consumer group", "and back"),
+            [
+                (f"`{name}`", yes(policy.upgrade), yes(policy.downgrade))
+                for name, policy in MIGRATION_POLICIES.items()
+            ],
+        ),
+    )
+
+
+def theory() -> str:
+    """The opening words of the tables' module, with its drawing as it stands there."""
+    assert states.__doc__ is not None
+    _, _, rest = states.__doc__.partition("\n\n")
+    words, _, _ = rest.partition("\n\nA group has no state of its own")
+    return words
+
+
+def _groups() -> list[tuple[GroupFacts, states.GroupState]]:
+    return list(GROUP_STATES.items())
+
+
+def yes(fact: bool) -> str:
+    return "yes" if fact else "no"
+
+
+def word(step: Step) -> str:
+    return f"*{step.name.lower()}*"
