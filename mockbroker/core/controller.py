@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from mockbroker.core.broker import PAUSED, RUNNING, STOPPED, Broker
 from mockbroker.core.elections import Election, PartitionChange
 from mockbroker.core.events import BrokerChanged, ControllerChanged
+from mockbroker.core.leader_balance import LeaderBalance
 from mockbroker.core.partition import NO_LEADER, Partition
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ UNCLEAN = "unclean"
 class Controller:
     """The quorum's active controller, whichever broker that is."""
 
-    __slots__ = ("_balance", "_cluster", "_fencing", "_next_broker_epoch", "epoch", "node_id")
+    __slots__ = ("_cluster", "_fencing", "_next_broker_epoch", "balance", "epoch", "node_id")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._fencing: dict[int, Timer] = {}
-        self._balance: Timer | None = None
+        self.balance = LeaderBalance(cluster)
         self._next_broker_epoch = 0
         self.epoch = 1
         self.node_id = NO_LEADER  # the broker that is the active controller

@@ -201,6 +201,7 @@ class PartitionChange:
                 self._tell_replicas()
         cluster.replication.assignment_changed(partition)
         if new_epoch:
+            cluster.controller.balance.note(partition)
             cluster.leader_changed(partition)
         return True
 

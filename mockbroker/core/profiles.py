@@ -93,6 +93,11 @@ class Profile(NamedTuple):
         return 0 if feature is None else feature.level
 
     @property
+    def has_kraft(self) -> bool:
+        """Whether a quorum of controllers keeps the metadata, and no ZooKeeper."""
+        return self.feature_level("metadata.version") > 0
+
+    @property
     def bumps_epoch_on_isr_shrink(self) -> bool:
         """Whether the controller raises the leader epoch when the ISR shrinks (KAFKA-15021)."""
         return 0 < self.feature_level("metadata.version") < _NO_BUMP_SINCE

@@ -1,4 +1,8 @@
-"""DescribeQuorum (55): the metadata quorum (KIP-595): one voter, whom the others follow."""
+"""DescribeQuorum (55): the metadata quorum (KIP-595).
+
+It has one voter, the broker that is the active controller; the others follow it. When that broker
+stops, the next one takes over under a higher epoch.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +32,11 @@ def describe_quorum(ctx: RequestContext, request: DescribeQuorumRequest) -> Desc
         )
     cluster = ctx.cluster
     voters = [_state(ctx, cluster.controller_id)]
-    observers = [_state(ctx, n) for n in cluster.brokers if n != cluster.controller_id]
+    others = [b for b in cluster.brokers.values() if b.node_id != cluster.controller_id]
+    observers = [_state(ctx, broker.node_id) for broker in others if not broker.fenced]
     partition = ResponsePartitionData(
         leader_id=cluster.controller_id,
-        leader_epoch=1,
+        leader_epoch=cluster.controller.epoch,
         high_watermark=cluster.metadata_epoch,
         current_voters=voters,
         observers=observers,

@@ -103,7 +103,7 @@ def _partition(
         replica_nodes=partition.replicas,
         isr_nodes=partition.isr,
         # Clients take null for a broker that does not know of eligible leaders, and throw.
-        eligible_leader_replicas=[],
-        last_known_elr=[],
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
         offline_replicas=[n for n in partition.replicas if n not in reachable],
     )
