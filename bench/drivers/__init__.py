@@ -23,6 +23,8 @@ class Driver(Protocol):
 
     name: str
     title: str
+    share: float
+    """The part of a scale's bulk bytes that keeps it busy for about a second."""
 
     def prepare(self) -> None:
         """Build or fetch it. Raises UnavailableError."""
@@ -40,7 +42,7 @@ class Driver(Protocol):
 class Librdkafka:
     """Built from C against the library inside confluent-kafka's wheel."""
 
-    name, title = "librdkafka", "librdkafka"
+    name, title, share = "librdkafka", "librdkafka", 1.0
 
     def prepare(self) -> None:
         self._program()
@@ -81,7 +83,7 @@ class Librdkafka:
 
 
 class FranzGo:
-    name, title = "franz-go", "franz-go"
+    name, title, share = "franz-go", "franz-go", 1.0
 
     def prepare(self) -> None:
         self._program()
@@ -106,7 +108,7 @@ class FranzGo:
 class JavaTools:
     """Kafka's own kafka-producer-perf-test and kafka-consumer-perf-test, JVM start excluded."""
 
-    name, title = "java", "Java"
+    name, title, share = "java", "Java", 0.3
 
     def prepare(self) -> None:
         try:

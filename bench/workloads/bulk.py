@@ -40,7 +40,8 @@ class Bulk:
         self._driver.prepare()
 
     def run(self, running: Running, scale: Scale) -> Figures:
-        count = scale.bulk_bytes[self._record_bytes] // self._record_bytes
+        whole = scale.bulk_bytes[self._record_bytes] * self._driver.share
+        count = int(whole) // self._record_bytes
         bootstrap = running.bootstrap_servers
         with fresh_topic(running) as topic:
             produced = self._driver.produce(bootstrap, topic, count, self._record_bytes)
