@@ -11,6 +11,7 @@ from pathlib import Path
 from mockbroker.core.broker import BrokerSpec
 
 NODE_ID_MAX = 2**31 - 1
+PORT_MAX = 65535
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _LISTENER_PREFIX = "listener.name."
@@ -137,13 +138,19 @@ class ServerConfig:
         return [BrokerSpec(node_id, rack) for node_id, rack in zip(ids, racks, strict=True)]
 
     def _check_listeners(self, brokers: int) -> None:
-        """Raises ServerError where two listeners have one name, or want one port."""
+        """Raises ServerError where two listeners have one name, or ports do not fit."""
         names: set[str] = set()
         taken: dict[tuple[str, int], str] = {}
         for listener in self.listeners:
             if listener.name in names:
                 raise ServerError(f"two listeners are called {listener.name}")
             names.add(listener.name)
+            last = listener.port + brokers - 1
+            if listener.port and not 1 <= listener.port <= last <= PORT_MAX:
+                raise ServerError(
+                    f"listener {listener.name}: {brokers} brokers from port {listener.port} on take"
+                    f" ports up to {last}; there are 1..{PORT_MAX}"
+                )
             for port in range(listener.port, listener.port + brokers) if listener.port else ():
                 other = taken.setdefault((listener.host, port), listener.name)
                 if other != listener.name:

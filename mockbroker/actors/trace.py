@@ -10,6 +10,7 @@ say.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from datetime import UTC, datetime
 
@@ -25,9 +26,11 @@ LIST_ITEMS_MAX = 8
 def print_trace(
     context: RequestContext, request: object, response: object, elapsed_ns: int
 ) -> None:
-    """Print one exchange to standard error."""
+    """Print one exchange to standard error, if anybody still reads it."""
     line = trace_line(context, request, response, elapsed_ns)
-    print(line, file=sys.stderr, flush=True)  # noqa: T201
+    # A reader that goes away, as `head` does, is no reason to close the client's connection.
+    with contextlib.suppress(BrokenPipeError):
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def trace_line(context: RequestContext, request: object, response: object, elapsed_ns: int) -> str:

@@ -130,7 +130,12 @@ def _seed_record(entry: RecordEntry) -> SeedRecord:
 
 
 def server_config(file: ConfigFile) -> ServerConfig:
-    """What the file alone describes; absent fields take the command line's defaults."""
+    """What the file alone describes; absent fields take the command line's defaults.
+
+    Raises ServerError where two fields contradict each other.
+    """
+    if file.node_ids is not None and file.brokers not in (None, len(file.node_ids)):
+        raise ServerError(f"brokers = {file.brokers}, but node_ids names {len(file.node_ids)}")
     return ServerConfig(
         brokers=file.brokers if file.brokers is not None else 3,
         node_ids=file.node_ids,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -11,7 +12,13 @@ from pathlib import Path
 import click
 import trio
 
-from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError, TopicSpec
+from mockbroker.actors.config import (
+    PORT_MAX,
+    ListenerSpec,
+    ServerConfig,
+    ServerError,
+    TopicSpec,
+)
 from mockbroker.actors.connection import Trace
 from mockbroker.actors.server import ClusterServer, open_server
 from mockbroker.actors.steering import SteerableClock
@@ -20,7 +27,6 @@ from mockbroker.core.errors import ConfigError
 DEFAULT_PORT = 9092
 DEFAULT_ADMIN_PORT = 9191
 BAD_USAGE = 2
-PORT_MAX = 65535
 
 
 def _topic(text: str) -> TopicSpec:
@@ -70,6 +76,16 @@ def _node_ids(text: str) -> list[int]:
         raise ServerError(f"--node-ids {text}: expected numbers separated by commas") from None
 
 
+def _broker_ids(brokers: int | None, node_ids: str | None, base: ServerConfig) -> list[int] | None:
+    """The node ids, None for 1, 2, 3, …; --brokers alone sets those of the file aside."""
+    if node_ids is None:
+        return None if brokers is not None or base.node_ids is None else list(base.node_ids)
+    ids = _node_ids(node_ids)
+    if brokers not in (None, len(ids)):
+        raise ServerError(f"--brokers {brokers}, but --node-ids names {len(ids)}")
+    return ids
+
+
 def build_config(
     *,
     brokers: int | None,
@@ -112,7 +128,7 @@ def build_config(
     return dataclasses.replace(
         base,
         brokers=base.brokers if brokers is None else brokers,
-        node_ids=base.node_ids if node_ids is None else _node_ids(node_ids),
+        node_ids=_broker_ids(brokers, node_ids, base),
         racks=list(rack) or base.racks,
         listeners=tuple(specs),
         topics=[*base.topics, *(_topic(text) for text in topics)],
@@ -126,10 +142,14 @@ def build_config(
 
 
 def _write_ready_file(path: Path, line: str) -> None:
-    """Write the ready line so that a reader never sees half of it."""
+    """Write the ready line so that a reader never sees half of it. Raises ServerError."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(line + "\n")
-    partial.replace(path)
+    try:
+        partial.write_text(line + "\n")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ServerError(f"cannot write the ready file {path}: {error.strerror}") from None
 
 
 async def _until_told_to_stop(task_status: trio.TaskStatus[None]) -> None:
@@ -183,13 +203,14 @@ async def _announce_and_serve(
             except AdminError as error:
                 raise ServerError(str(error)) from None
             line += f" admin=http://{admin.host}:{admin.port}"
-        print(line, flush=True)  # noqa: T201 - this line is what the command is for
         if ready_file is not None:
             _write_ready_file(ready_file, line)
+        print(line, flush=True)  # noqa: T201 - this line is what the command is for
         await trio.sleep_forever()
     finally:
         if ready_file is not None:
-            ready_file.unlink(missing_ok=True)  # noqa: ASYNC240 - one unlink, at the end
+            with contextlib.suppress(OSError):
+                ready_file.unlink(missing_ok=True)  # noqa: ASYNC240 - one unlink, at the end
         if admin is not None:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(admin.stop)
