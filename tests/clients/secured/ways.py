@@ -136,12 +136,13 @@ def _jaas(mechanism: str, password: str) -> str:
 
 
 def principals(kafka: Cluster, way: Way) -> set[str]:
-    """Who the brokers take the clients of a listener for."""
+    """Who the brokers take the clients of a listener for, once these have proved it."""
     return kafka.call(
         lambda _: {
             connection._info.principal
             for host in kafka.server.hosts.values()
             for connection in host._connections
             if connection._listener == way.listener
+            and (connection._info.sasl is None or connection._info.sasl.complete)
         }
     )

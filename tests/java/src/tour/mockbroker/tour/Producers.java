@@ -30,6 +30,7 @@ final class Producers {
         ops.put("producer.send", this::send);
         ops.put("producer.sendMany", this::sendMany);
         ops.put("producer.partitionsFor", this::partitionsFor);
+        ops.put("producer.metric", this::metric);
         ops.put("producer.close", this::close);
     }
 
@@ -101,6 +102,15 @@ final class Producers {
         producer(item).partitionsFor(item.get("topic").asText())
             .forEach(info -> partitions.add(Consumers.partitionInfo(info)));
         return Json.result(partitions);
+    }
+
+    /** {name, metric}: the largest value of the metrics of that name; 0 if there are none. */
+    private ObjectNode metric(ObjectNode item) {
+        String wanted = item.get("metric").asText();
+        double largest = producer(item).metrics().entrySet().stream()
+            .filter(entry -> entry.getKey().name().equals(wanted))
+            .mapToDouble(entry -> (Double) entry.getValue().metricValue()).max().orElse(0);
+        return Json.result(largest);
     }
 
     private ObjectNode close(ObjectNode item) {
