@@ -32,7 +32,8 @@ def main() -> int:
         return 2
     measures = [measure for workload in workloads for measure in workload.measures]
     scale = model.QUICK if arguments.quick else model.FULL
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the peers end as well
+    # Ended either way, the peers end as well and what was measured is shown.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     results = run(workloads, peers, scale, lambda words: progress.print(words, markup=False))
     report.print_table(results, measures, peers, console)
     report.write_json(

@@ -52,8 +52,25 @@ def run(
     scale: Scale,
     say: Callable[[str], None],
 ) -> Results:
-    """Take every workload through its rounds; what is missing or fails is in the results."""
+    """Take every workload through its rounds; what is missing or fails is in the results.
+
+    A KeyboardInterrupt ends the run early, with what has been measured so far.
+    """
     results = Results()
+    try:
+        _run(workloads, peers, scale, results, say)
+    except KeyboardInterrupt:
+        say("interrupted: the results are those of the rounds that were done")
+    return results
+
+
+def _run(
+    workloads: Sequence[Workload],
+    peers: Sequence[Peer],
+    scale: Scale,
+    results: Results,
+    say: Callable[[str], None],
+) -> None:
     available = [peer for peer in peers if _prepared(peer.name, peer.prepare, results, say)]
     ready = [each for each in workloads if _prepared(each.name, each.prepare, results, say)]
     for workload in ready:
@@ -73,7 +90,6 @@ def run(
                     turns.append((peer, _again(running)))
             for workload in shared:
                 _rounds(workload, turns, scale, results, say)
-    return results
 
 
 def _again(running: Running) -> Start:

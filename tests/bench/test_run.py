@@ -123,3 +123,16 @@ def test_the_report_shows_figures_goals_and_what_is_missing(tmp_path: Path) -> N
     assert figures["kfake"] == []
     assert document["goals"][0]["met"] is False
     assert document["missing"] == {"kfake": "no go"}
+
+
+def test_an_interrupted_run_keeps_what_it_has() -> None:
+    events: list[str] = []
+
+    class Interrupted(FakeWorkload):
+        def run(self, running: Running, scale: model.Scale) -> Figures:
+            if events.count("kfake") == 2:
+                raise KeyboardInterrupt
+            return super().run(running, scale)
+
+    results = run([Interrupted(events, fresh=True)], [FakePeer("kfake", events)], SCALE, silent)
+    assert len(results.values(MEASURE.name, "kfake")) == 1
