@@ -7,7 +7,7 @@ change, so that whoever caches answers knows when they are stale.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.core import interventions, partition_interventions
@@ -153,6 +153,17 @@ class Cluster:
             }
             self.memo[key] = known
         return known
+
+    def offline_replicas(self, partition: Partition, reachable: Container[int]) -> list[int]:
+        """The replicas on brokers that are not among the reachable ones, or have lost the
+        directory.
+        """
+        brokers = self.brokers
+        return [
+            node_id
+            for node_id in partition.replicas
+            if node_id not in reachable or not brokers[node_id].log_dirs.has(partition)
+        ]
 
     @property
     def controller_id(self) -> int:
@@ -343,6 +354,7 @@ class Cluster:
     add_broker = interventions.add_broker
     remove_broker = interventions.remove_broker
     set_rack = interventions.set_rack
+    fail_log_dir = interventions.fail_log_dir
     move_leader = partition_interventions.move_leader
     drop_leader = partition_interventions.drop_leader
     shuffle_leaders = partition_interventions.shuffle_leaders

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.broker import PAUSED, RUNNING, STOPPED, Broker
 from mockbroker.core.elections import Election, PartitionChange
-from mockbroker.core.events import BrokerChanged, ControllerChanged
+from mockbroker.core.events import BrokerChanged, ControllerChanged, LogDirFailed
 from mockbroker.core.leader_balance import LeaderBalance
 from mockbroker.core.partition import NO_LEADER, Partition
 
@@ -102,6 +102,21 @@ class Controller:
         self._cluster.metadata_changed()
         self._tell(broker, "unregistered")
 
+    def fail_log_dir(self, broker: Broker, path: str) -> None:
+        """A directory cannot be written to any more: its replicas leave their ISRs.
+
+        A broker without another directory has nothing to live for, and ends at once.
+        """
+        cluster = self._cluster
+        broker.log_dirs.failed.add(path)
+        cluster.metadata_changed()
+        cluster.tell(LogDirFailed(cluster.now_ms(), broker.node_id, path))
+        if broker.log_dirs.failed >= set(broker.log_dirs.paths):
+            self.stop(broker, UNCLEAN)
+            return
+        self._leave_isrs(broker, "log directory failed", path)
+        cluster.replication.broker_changed(broker.node_id)
+
     def pause(self, broker: Broker, fence_after_ms: int) -> None:
         """Let the process stand still; the controller fences it when its session is over."""
         self._set_state(broker, PAUSED)
@@ -161,11 +176,12 @@ class Controller:
         self._for_each(self._elect_if_leaderless, "unfenced")
         self._cluster.replication.broker_changed(broker.node_id)
 
-    def _leave_isrs(self, broker: Broker, reason: str) -> None:
-        node_id = broker.node_id
+    def _leave_isrs(self, broker: Broker, reason: str, path: str | None = None) -> None:
+        """Take the broker out of every ISR, or of those of the replicas in one directory."""
+        node_id, place_of = broker.node_id, broker.log_dirs.place_of
 
         def leave(partition: Partition, reason: str) -> None:
-            if node_id in partition.isr:
+            if node_id in partition.isr and (path is None or place_of(partition) == path):
                 change = self._change(partition)
                 change.isr.remove(node_id)
                 change.apply(reason)

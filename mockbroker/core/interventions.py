@@ -95,6 +95,24 @@ def set_rack(cluster: Cluster, node_id: int, rack: str | None) -> None:
     cluster.metadata_changed()
 
 
+def fail_log_dir(cluster: Cluster, node_id: int, path: str | None = None) -> None:
+    """Let a broker lose one of its log directories, the first one unless told which.
+
+    The replicas there answer KAFKA_STORAGE_ERROR until the broker is stopped and started. A broker
+    that loses its last directory dies.
+    """
+    broker = _broker(cluster, node_id)
+    log_dirs = broker.log_dirs
+    alive = [each for each in log_dirs.paths if each not in log_dirs.failed]
+    if path is None and alive:
+        path = alive[0]
+    if path is None or path not in alive:
+        raise ActionError(f"broker {node_id} has no live log directory {path!r}; it has {alive}")
+    if broker.state == STOPPED:
+        raise ActionError(f"broker {node_id} is stopped")
+    cluster.controller.fail_log_dir(broker, path)
+
+
 def _broker(cluster: Cluster, node_id: int) -> Broker:
     broker = cluster.brokers.get(node_id)
     if broker is None:

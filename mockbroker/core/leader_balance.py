@@ -1,4 +1,5 @@
-"""What the controller does now and then: preferred leaders come back, leaderless partitions get one.
+"""What the controller does now and then: preferred leaders come back, leaderless partitions get
+one.
 
 Every `leader.imbalance.check.interval.seconds` the preferred replica of each partition is elected,
 where it does not lead and could; unless `auto.leader.rebalance.enable` is off. KRaft moves them

@@ -109,7 +109,11 @@ class Replication:
 
     def partitions_created(self, partitions: Iterable[Partition]) -> None:
         """New partitions: a broker that is not there has no more than an empty copy."""
+        several_dirs = len(next(iter(self._cluster.brokers.values())).log_dirs.paths) > 1
         for partition in partitions:
+            if several_dirs:
+                for node_id in partition.replicas:
+                    self._cluster.brokers[node_id].log_dirs.place_of(partition)
             if self._stepwise or len(partition.isr) < len(partition.replicas):
                 self.assignment_changed(partition)
 

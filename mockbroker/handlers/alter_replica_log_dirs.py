@@ -1,6 +1,11 @@
-"""AlterReplicaLogDirs (34): move replicas between directories. A broker here has only one."""
+"""AlterReplicaLogDirs (34): move replicas between the directories of one broker (KIP-113).
+
+A replica that is not there yet is refused, and yet the wish is kept: it will come to that place.
+"""
 
 from __future__ import annotations
+
+from functools import partial
 
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -16,7 +21,7 @@ from mockbroker_protocol.messages.alter_replica_log_dirs import (
 def alter_replica_log_dirs(
     ctx: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    """Accept what asks for the directory where a replica already is; refuse the rest."""
+    """Start each move, or say why not; a moment later the replica is in its new place."""
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for directory in request.dirs:
         for topic in directory.topics:
@@ -34,11 +39,19 @@ def alter_replica_log_dirs(
 
 
 def _error(ctx: RequestContext, path: str, topic: str, index: int) -> ErrorCode:
-    if path != ctx.broker.log_dirs.paths[0]:
+    """Start one move, or say why not; the order is that of ReplicaManager.alterReplicaLogDirs."""
+    log_dirs = ctx.broker.log_dirs
+    if path not in log_dirs.paths:
         return ErrorCode.LOG_DIR_NOT_FOUND
+    if path in log_dirs.failed:
+        return ErrorCode.KAFKA_STORAGE_ERROR
     partition = ctx.cluster.partition(topic, index)
-    if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if partition.replica(ctx.broker.node_id) is None:
-        return ErrorCode.REPLICA_NOT_AVAILABLE
+    if partition is None or partition.replica(ctx.broker.node_id) is None:
+        log_dirs.want(topic, index, path)
+        unknown = partition is None
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if unknown else ErrorCode.REPLICA_NOT_AVAILABLE
+    if not log_dirs.has(partition):
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    if log_dirs.begin_move(partition, path):
+        ctx.cluster.timers.call_at(ctx.now_ms, partial(log_dirs.end_move, partition))
     return ErrorCode.NONE

@@ -22,6 +22,7 @@ INVALID_LOW_WATERMARK = -1
 _NONE = 0
 _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 _INVALID_TOPIC = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
 _REQUEST_TIMED_OUT = int(ErrorCode.REQUEST_TIMED_OUT)
 
@@ -57,7 +58,8 @@ def delete_records(
                 continue
             partition = topic.partitions[index]
             if partition.leader_id != ctx.broker.node_id:
-                result.error_code = _NOT_LEADER
+                lost = ctx.broker.log_dirs.lost(partition)
+                result.error_code = _STORAGE_ERROR if lost else _NOT_LEADER
                 continue
             result.error_code, offset = partition.delete_records(wanted.offset)
             if result.error_code:

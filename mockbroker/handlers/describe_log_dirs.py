@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mockbroker.core.broker import Broker
 from mockbroker.core.topic import Topic
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker_protocol import ApiKey
+from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -21,31 +21,50 @@ from mockbroker_protocol.messages.describe_log_dirs import (
 def describe_log_dirs(
     ctx: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
-    """One directory holds everything. Sizes of the volume are unknown (-1): it is memory."""
-    wanted: list[tuple[str, list[int] | None]] = (
-        [(name, None) for name in ctx.cluster.topics]
-        if request.topics is None
-        else [(topic.topic, topic.partitions) for topic in request.topics]
+    """Each directory with its replicas. Sizes of the volume are unknown (-1): it is memory."""
+    wanted = None if request.topics is None else {t.topic: t.partitions for t in request.topics}
+    failed = ctx.broker.log_dirs.failed
+    return DescribeLogDirsResponse(
+        results=[
+            DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=path)
+            if path in failed
+            else DescribeLogDirsResult(log_dir=path, topics=_topics(ctx, path, wanted))
+            for path in ctx.broker.log_dirs.paths
+        ]
     )
+
+
+def _topics(
+    ctx: RequestContext, path: str, wanted: dict[str, list[int]] | None
+) -> list[DescribeLogDirsTopic]:
+    """What lies in one directory of what is asked for."""
+    cluster = ctx.cluster
     topics = []
-    for name, indexes in wanted:
-        topic = ctx.cluster.topics.get(name)
-        partitions = [] if topic is None else list(_replicas(ctx.broker, topic, indexes))
+    for name in cluster.topics if wanted is None else wanted:
+        topic = cluster.topics.get(name)
+        indexes = None if wanted is None else wanted[name]
+        partitions = [] if topic is None else list(_replicas(ctx.broker, topic, indexes, path))
         if partitions:
             topics.append(DescribeLogDirsTopic(name=name, partitions=partitions))
-    return DescribeLogDirsResponse(
-        results=[DescribeLogDirsResult(log_dir=ctx.broker.log_dirs.paths[0], topics=topics)]
-    )
+    return topics
 
 
 def _replicas(
-    broker: Broker, topic: Topic, indexes: list[int] | None
+    broker: Broker, topic: Topic, indexes: list[int] | None, path: str
 ) -> Iterator[DescribeLogDirsPartition]:
+    log_dirs = broker.log_dirs
     for partition in topic.partitions:
         replica = partition.replica(broker.node_id)
-        if replica is not None and (indexes is None or partition.index in indexes):
+        if replica is None or (indexes is not None and partition.index not in indexes):
+            continue
+        if log_dirs.place_of(partition) == path:
+            yield DescribeLogDirsPartition(
+                partition_index=partition.index, partition_size=replica.log.size
+            )
+        if log_dirs.futures.get(partition) == path:
+            # It has nothing yet, and is told apart by its key.
             yield DescribeLogDirsPartition(
                 partition_index=partition.index,
-                partition_size=replica.log.size,
-                offset_lag=max(partition.high_watermark - replica.log.end_offset, 0),
+                offset_lag=replica.log.end_offset,
+                is_future_key=True,
             )

@@ -105,5 +105,5 @@ def _partition(
         # Clients take null for a broker that does not know of eligible leaders, and throw.
         eligible_leader_replicas=list(partition.elr),
         last_known_elr=list(partition.last_known_elr),
-        offline_replicas=[n for n in partition.replicas if n not in reachable],
+        offline_replicas=cluster.offline_replicas(partition, reachable),
     )

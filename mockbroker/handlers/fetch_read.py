@@ -40,6 +40,7 @@ _UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 _OFFSET_OUT_OF_RANGE = int(ErrorCode.OFFSET_OUT_OF_RANGE)
 _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 _FENCED_LEADER_EPOCH = int(ErrorCode.FENCED_LEADER_EPOCH)
 _UNKNOWN_LEADER_EPOCH = int(ErrorCode.UNKNOWN_LEADER_EPOCH)
 _UNKNOWN_TOPIC_ID = int(ErrorCode.UNKNOWN_TOPIC_ID)
@@ -63,6 +64,7 @@ class FetchReader:
         "_cluster",
         "_from_consumer",
         "_incremental",
+        "_log_dirs",
         "_node_id",
         "_only_leader",
         "_rack_id",
@@ -80,6 +82,7 @@ class FetchReader:
         version = self._version = ctx.header.api_version
         self._cluster = ctx.cluster
         self._node_id = ctx.broker.node_id
+        self._log_dirs = ctx.broker.log_dirs
         replica_id = self._replica_id = (
             request.replica_state.replica_id
             if version >= REPLICA_STATE_SINCE
@@ -211,8 +214,11 @@ class FetchReader:
         """The error code that comes before any look into the log, or 0."""
         node_id = self._node_id
         leads = partition.leader_id == node_id
-        if not leads and node_id not in partition.replicas:
-            return _NOT_LEADER
+        if not leads:
+            if self._log_dirs.lost(partition):
+                return _STORAGE_ERROR
+            if node_id not in partition.replicas:
+                return _NOT_LEADER
         if self._by_id and target.topic_id != partition.topic.topic_id:
             return _INCONSISTENT_TOPIC_ID
         epoch = target.request.current_leader_epoch

@@ -53,6 +53,7 @@ _UNKNOWN_SERVER_ERROR = int(ErrorCode.UNKNOWN_SERVER_ERROR)
 _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _LEADER_NOT_AVAILABLE = int(ErrorCode.LEADER_NOT_AVAILABLE)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 _UNSUPPORTED_VERSION = int(ErrorCode.UNSUPPORTED_VERSION)
 _INVALID_REQUEST = int(ErrorCode.INVALID_REQUEST)
 _OFFSET_NOT_AVAILABLE = int(ErrorCode.OFFSET_NOT_AVAILABLE)
@@ -115,6 +116,9 @@ def _look_up(
 ) -> None:
     """Fill in one partition's answer (Partition.fetchOffsetForTimestamp)."""
     replica = partition.replica(ctx.broker.node_id)
+    if ctx.broker.log_dirs.lost(partition):
+        response.error_code = _STORAGE_ERROR
+        return
     if replica is None:
         response.error_code = _NOT_LEADER
         return

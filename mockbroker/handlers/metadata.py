@@ -169,7 +169,7 @@ def _describe_partition(
     cluster: Cluster, reachable: dict[int, Endpoint], partition: Partition, shape: _Shape
 ) -> MetadataResponsePartition:
     replicas, isr = partition.replicas, partition.isr
-    offline = [node_id for node_id in replicas if node_id not in reachable]
+    offline = cluster.offline_replicas(partition, reachable)
     leader_id = partition.leader_id
     error = 0
     if shape.version == 0 and offline:

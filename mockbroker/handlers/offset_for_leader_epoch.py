@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 @api(ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4))
@@ -51,6 +52,8 @@ def _answer(
         return EpochEndOffset(_UNKNOWN_TOPIC_OR_PARTITION, index)
     partition = topic.partitions[index]
     node_id = ctx.broker.node_id
+    if ctx.broker.log_dirs.lost(partition):
+        return EpochEndOffset(_STORAGE_ERROR, index)
     if node_id not in partition.replicas:
         return EpochEndOffset(_NOT_LEADER, index)
     error = partition.check_leader_epoch(wanted.current_leader_epoch)

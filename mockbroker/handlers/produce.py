@@ -49,6 +49,7 @@ _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _INVALID_TOPIC = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
 _INVALID_ACKS = int(ErrorCode.INVALID_REQUIRED_ACKS)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 _NOT_ENOUGH_AFTER_APPEND = int(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 _REQUEST_TIMED_OUT = int(ErrorCode.REQUEST_TIMED_OUT)
 _CORRUPT = int(ErrorCode.CORRUPT_MESSAGE)
@@ -242,7 +243,7 @@ def _refusal(ctx: RequestContext, entry: _Entry, acks: int, verdict: Verdict | N
     if topic.is_internal and ctx.client_id != ADMIN_CLIENT_ID:
         return _INVALID_TOPIC
     if partition.leader_id != ctx.broker.node_id:
-        return _NOT_LEADER
+        return _STORAGE_ERROR if ctx.broker.log_dirs.lost(partition) else _NOT_LEADER
     return _NONE
 
 
