@@ -38,10 +38,12 @@ class TopicSource(Protocol):
     @property
     def version(self) -> int:
         """Grows whenever anything about any topic may have changed."""
+        ...
 
     @property
     def created_version(self) -> int:
         """The version as of which somebody first saw the newest topic."""
+        ...
 
     def by_name(self, name: str) -> TopicInfo | None: ...
 

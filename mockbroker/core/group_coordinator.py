@@ -118,8 +118,10 @@ class GroupCoordinator:
     def spare_connected(self, presence: Presence, by_ms: int) -> None:
         """Let the sessions of members whose connection is open end that much later."""
         for shard in self._shards.values():
-            for group in (*shard.groups.values(), *shard.consumers.groups.values()):
+            for group in shard.groups.values():
                 group.spare(presence.connected(group.group_id), by_ms)
+            for consumer in shard.consumers.groups.values():
+                consumer.spare(presence.connected(consumer.group_id), by_ms)
 
     def _on_topic_deleted(self, topic: Topic) -> None:
         for shard in self.shards():
