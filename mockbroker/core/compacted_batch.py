@@ -1,10 +1,9 @@
 """Making a batch anew with some of its records: batches are immutable, so compaction copies.
 
 Offsets, sequences, producer, leader epoch and codec stay as they were, and so does the batch's last
-offset, for the last sequence of its producer depends on it. Records are copied as they stand, which
-is why the base timestamp stays as well (Kafka moves it to the first record that is left; the
-timestamps that readers see are the same). Only when a delete horizon is set does every record get
-a new timestamp delta: the horizon takes the base timestamp's place (KIP-534).
+offset, for the last sequence of its producer depends on it. The base timestamp is that of the first
+record left, or the delete horizon once there is one (KIP-534). Where that is what it was before,
+records are copied as they stand.
 
 Source: MemoryRecords.filterTo, DefaultRecordBatch.writeEmptyHeader.
 """
@@ -35,16 +34,28 @@ def rebuild(
 
     `horizon_ms` is a delete horizon to be set, None to leave that as it is. At least one record.
     """
-    attributes, base_timestamp = header.attributes, header.base_timestamp
-    body: bytes | bytearray
-    if horizon_ms is None:
-        body = b"".join(_stretches(payload, spans))
-    else:
-        body = _shifted(payload, spans, base_timestamp - horizon_ms)
+    attributes = header.attributes
+    # With LogAppendTime every record has the time of the batch, whatever its delta says.
+    append_time = header.max_timestamp if attributes & TIMESTAMP_TYPE_MASK else None
+    if horizon_ms is not None:
         attributes |= DELETE_HORIZON_MASK
         base_timestamp = horizon_ms
-    max_timestamp = header.max_timestamp
-    if not attributes & TIMESTAMP_TYPE_MASK:
+    elif header.has_delete_horizon:
+        base_timestamp = header.base_timestamp
+    elif append_time is None:
+        base_timestamp = header.base_timestamp + spans[0][2]
+    else:
+        base_timestamp = append_time
+    body: bytes | bytearray
+    if append_time is not None:
+        body = _timed(payload, spans, [append_time - base_timestamp] * len(spans))
+        max_timestamp = append_time
+    else:
+        later_ms = header.base_timestamp - base_timestamp
+        if later_ms:
+            body = _timed(payload, spans, [span[2] + later_ms for span in spans])
+        else:
+            body = b"".join(_stretches(payload, spans))
         max_timestamp = header.base_timestamp + max(span[2] for span in spans)
     return _assemble(header, body, attributes, base_timestamp, max_timestamp, len(spans))
 
@@ -62,12 +73,12 @@ def _stretches(payload: bytes, spans: Sequence[KeySpan]) -> list[bytes]:
     return pieces
 
 
-def _shifted(payload: bytes, spans: Sequence[KeySpan], by_ms: int) -> bytearray:
-    """The bytes of the records, each with a timestamp delta that is larger by `by_ms`."""
+def _timed(payload: bytes, spans: Sequence[KeySpan], deltas: Sequence[int]) -> bytearray:
+    """The bytes of the records with other timestamp deltas."""
     body = bytearray()
-    for _, end, timestamp_delta, deltas_at, _, _, _ in spans:
+    for (_, end, _, deltas_at, _, _, _), delta in zip(spans, deltas, strict=True):
         start = bytearray(1)  # the record's own attributes, unused
-        write_varint(start, timestamp_delta + by_ms)
+        write_varint(start, delta)
         write_varint(body, len(start) + end - deltas_at)
         body += start
         body += payload[deltas_at:end]

@@ -73,7 +73,7 @@ def test_the_records_that_stay_are_unchanged(records, codec, later_ms, data):
     assert (after.producer_id, after.producer_epoch, after.base_sequence) == (7, 1, 3)
     assert after.max_timestamp == max(each.timestamp for each in kept)
     assert after.has_delete_horizon == (horizon is not None)
-    assert after.base_timestamp == (header.base_timestamp if horizon is None else horizon)
+    assert after.base_timestamp == (kept[0].timestamp if horizon is None else horizon)
 
 
 @given(RECORDS, st.integers(0, 4))
@@ -96,8 +96,10 @@ def test_with_log_append_time_every_record_keeps_the_time_of_the_batch():
     )
     header = BatchHeader(batch)
     payload = batch_payload(header, batch)
-    copy = rebuild(header, payload, scan_keys(payload, 0, 2)[1:], NOW_MS + 1000)
-    assert [record.timestamp for record in read(copy)] == [NOW_MS + 77]
+    for horizon, base_timestamp in ((NOW_MS + 1000, NOW_MS + 1000), (None, NOW_MS + 77)):
+        copy = rebuild(header, payload, scan_keys(payload, 0, 2)[1:], horizon)
+        assert [record.timestamp for record in read(copy)] == [NOW_MS + 77]
+        assert BatchHeader(copy).base_timestamp == base_timestamp
 
 
 @given(RECORDS, st.integers(0, 4), st.booleans())
