@@ -239,12 +239,14 @@ class ProducerStates:
         """The error code that refuses a transaction marker, or 0.
 
         `version` is the transaction's: since 2 each end has an epoch of its own, higher than that
-        of the records, so that a late or repeated marker is known by its epoch (KIP-1228).
+        of the records, so that a late marker is known by its epoch (KIP-1228). Repeated, it ends
+        nothing and does no harm.
         """
         entry = self._entries.get(producer_id)
         if entry is None:
             return _NONE
-        if epoch < entry.epoch or (epoch == entry.epoch and version >= STRICT_MARKERS_SINCE):
+        late = epoch == entry.epoch and version >= STRICT_MARKERS_SINCE
+        if epoch < entry.epoch or (late and entry.transaction_start >= 0):
             return _INVALID_EPOCH
         if coordinator_epoch < entry.coordinator_epoch:
             return _COORDINATOR_FENCED

@@ -87,6 +87,8 @@ class _MarkerWrite:
         if partition.leader_id != self._broker.node_id:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER, -1
         marker = self._marker
+        if marker.producer_id < 0 or marker.epoch < 0:
+            return ErrorCode.UNKNOWN_SERVER_ERROR, -1  # Kafka cannot build such a marker
         groups: GroupShard | None = None
         if partition.topic.name == GROUP_METADATA_TOPIC:
             shard = self._broker.groups.shard(partition)

@@ -286,9 +286,8 @@ class TransactionShard:
         """Append a record, and tell the machine when it is replicated."""
         image, now_ms = persist.image, self._cluster.now_ms()
         value = None if image is None else txn_records.value_of(image, self.server_version)
-        timestamp = now_ms if image is None else image.update_ms
         record = Record(
-            timestamp=timestamp, key=txn_records.key_of(transaction.transactional_id), value=value
+            timestamp=now_ms, key=txn_records.key_of(transaction.transactional_id), value=value
         )
         batch = build_batch([record])
         partition = self.partition

@@ -48,9 +48,9 @@ def add_partitions_to_txn(
             )
         ]
     answer = _Answer(ctx, transactions)
+    # Kafka answers with the last of the transactions: without any it never does.
     for transaction in transactions:
         _add(ctx, transaction, answer)
-    answer.finish_if_whole()
     return answer.parked
 
 
@@ -89,11 +89,10 @@ class _Answer:
             AddPartitionsToTxnResult(transaction.transactional_id, list(topics.values()))
         )
         self._missing -= 1
-        self.finish_if_whole()
+        if not self._missing:
+            self._finish()
 
-    def finish_if_whole(self) -> None:
-        if self._missing:
-            return
+    def _finish(self) -> None:
         if self._version < BATCHES_SINCE:
             topics = self.results[0].topic_results
             self.parked.complete(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics))

@@ -117,7 +117,14 @@ def _records(view: memoryview) -> list[object]:
             "attributes": header.attributes,
             "producer": (header.producer_epoch, header.base_sequence),
             "records": [
-                (record.offset, record.timestamp, record.key, record.value, record.headers)
+                (
+                    record.offset,
+                    # A marker has the time at which it was written.
+                    None if header.is_control else record.timestamp,
+                    record.key,
+                    record.value,
+                    record.headers,
+                )
                 for record in iter_records(header, batch)
             ],
         }

@@ -143,6 +143,10 @@ class Session:
         self._record(label, api, -1, answer)
         return answer if isinstance(answer, bytes) else None
 
+    def note(self, found: object, label: str) -> None:
+        """Record something that a case has taken from an answer, as a Fetch's."""
+        self._record(label, ApiKey.FETCH, -1, found)
+
     def drop(self, who: str = "main") -> None:
         """Close one client's connection."""
         connection = self._connections.pop(who, None)

@@ -19,7 +19,11 @@ pytestmark = [pytest.mark.real_kafka, pytest.mark.java, pytest.mark.xdist_group(
 
 CASES = load_cases()
 # Both peers get these, so that neither's defaults for tests show.
-CONFIGS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000"}
+CONFIGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
+}
 
 
 @pytest.fixture(scope="module")
