@@ -158,9 +158,10 @@ class SaslConnection(SecureConnection):
     def _serve_raw_token(self, frame: bytearray) -> Sequence[Buffer] | Unanswered | None:
         """A token without a header, as before Kafka 1.0: a refusal is nothing but the close."""
         sasl = self._sasl
-        answer = sasl.token(bytes(frame), self._now_ms())
+        now_ms = self.active_ms = self._now_ms()
+        answer = sasl.token(bytes(frame), now_ms)
         if sasl.failed:
-            waiting = told_late(self._cluster, self._now_ms(), None)
+            waiting = told_late(self._cluster, now_ms, None)
             return Unanswered(waiting, lambda _: self._end(()), self._gate)
         if sasl.complete:
             self._info.principal = sasl.principal
@@ -184,7 +185,7 @@ class SaslConnection(SecureConnection):
         context = RequestContext(
             self._cluster, self._broker, self._listener, header, self._info, self._now_ms()
         )
-        response = refusal(route.api.key, ErrorCode.ILLEGAL_SASL_STATE)
+        response = refusal(route.api.key, request, ErrorCode.ILLEGAL_SASL_STATE)
         parked = told_late(self._cluster, context.now_ms, response)
         if parked.done:
             return self._answer(context, request, route, 0, parked.response)

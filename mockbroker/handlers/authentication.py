@@ -26,12 +26,27 @@ def told_late(cluster: Cluster, now_ms: int, response: R) -> Parked[R]:
     return parked
 
 
-def refusal(key: ApiKey, error: ErrorCode) -> object:
-    """The response of an API that says `error` where it has a place for one, and nothing else."""
+def refusal(key: ApiKey, request: Any, error: ErrorCode) -> object:
+    """The response of an API that says `error` where it has a place for one.
+
+    Clients that lose their place between their tokens ask for Metadata or a coordinator; there the
+    error is told for each thing they asked about, elsewhere for the request as a whole.
+    """
     module = import_module(f"mockbroker_protocol.messages.{key.name.lower()}")
     name = "".join(word.capitalize() for word in key.name.split("_"))
     response: Any = getattr(module, f"{name}Response")()
-    for field in ("error_code", "error"):
-        if hasattr(response, field):
-            setattr(response, field, error)
+    if hasattr(response, "error_code"):
+        response.error_code = error
+    if key is ApiKey.METADATA:
+        response.topics = [
+            module.MetadataResponseTopic(error, topic.name, topic.topic_id)
+            for topic in request.topics or ()
+        ]
+    elif key is ApiKey.FIND_COORDINATOR:
+        response.error_message = error.sentence
+        response.node_id = response.port = -1
+        response.coordinators = [
+            module.Coordinator(wanted, -1, "", -1, error, error.sentence)
+            for wanted in request.coordinator_keys
+        ]
     return response

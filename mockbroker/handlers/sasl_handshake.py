@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.handlers.authentication import told_late
-from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.base import CLOSE_CONNECTION, Outcome, Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -11,11 +11,13 @@ from mockbroker_protocol.messages.sasl_handshake import SaslHandshakeRequest, Sa
 @api(ApiKey.SASL_HANDSHAKE, versions=(0, 1))
 def sasl_handshake(
     ctx: RequestContext, request: SaslHandshakeRequest
-) -> SaslHandshakeResponse | Parked[SaslHandshakeResponse]:
+) -> SaslHandshakeResponse | Parked[SaslHandshakeResponse] | Outcome:
     """Choose the mechanism. ILLEGAL_SASL_STATE where nobody has to authenticate, or has done so."""
     sasl = ctx.connection.sasl
     if sasl is None or not sasl.takes_handshake:
         return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
     answer = sasl.handshake(request.mechanism, ctx.api_version)
     response = SaslHandshakeResponse(error_code=answer.error, mechanisms=sasl.mechanisms)
-    return told_late(ctx.cluster, ctx.now_ms, response) if sasl.failed else response
+    if not sasl.failed:
+        return response
+    return CLOSE_CONNECTION if sasl.renews else told_late(ctx.cluster, ctx.now_ms, response)

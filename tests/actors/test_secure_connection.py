@@ -263,7 +263,7 @@ def test_an_unproved_client_is_not_told_before_the_delay_is_over():
             pass
         kafka.clock.advance(DELAY_MS - 1)
         assert not readable(raw)
-        kafka.clock.advance(1)
+        kafka.clock.advance(2)  # a deadline may lie a fraction of a millisecond later
         assert raw.read(36, 2).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
 
 
@@ -348,15 +348,21 @@ def test_a_renewed_session_keeps_its_user(expiring):
         assert raw.wait_closed()
 
 
-def test_a_renewed_session_keeps_its_mechanism(expiring):
+def test_a_renewed_session_keeps_its_mechanism(expiring, caplog):
     expiring.clock.thaw()
     with SaslConnection(expiring) as raw:
         raw.plain("alice", "alice-secret")
         assert raw.handshake("SCRAM-SHA-256").error_code == ErrorCode.NONE
-        answer = raw.token(b"n,,n=alice,r=abc")
-        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-        assert "not supported for re-authentication of mechanism 'PLAIN'" in answer.error_message
-        assert raw.wait_closed()
+        with pytest.raises(ConnectionClosedError):
+            raw.token(b"n,,n=alice,r=abc")
+    assert "not supported for re-authentication of mechanism 'PLAIN'" in caplog.text
+
+
+def test_a_mechanism_that_is_not_offered_ends_a_session_without_an_answer(expiring):
+    with SaslConnection(expiring) as raw:
+        raw.plain("alice", "alice-secret")
+        with pytest.raises(ConnectionClosedError):
+            raw.handshake("GSSAPI")
 
 
 def test_a_session_is_renewed_with_bare_tokens_too(expiring):

@@ -27,10 +27,10 @@ REAUTHENTICATION_INTERVAL_MIN_MS = 1000
 
 
 class Answer(NamedTuple):
-    """What a client is told about a handshake or a token; `message` goes with an error."""
+    """What a client is told about a handshake or a token; a message goes with an error alone."""
 
     error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
+    message: str = ""
     token: bytes = b""
     session_lifetime_ms: int = 0
 
@@ -76,6 +76,11 @@ class Authenticator:
         return self.state is SaslState.FAILED
 
     @property
+    def renews(self) -> bool:
+        """Whether the client has proved itself before, on this connection."""
+        return self._renewed_ms is not None
+
+    @property
     def takes_handshake(self) -> bool:
         """Whether a SaslHandshake is in its place now."""
         return self.state in (SaslState.INITIAL, SaslState.HANDSHAKE, SaslState.REAUTHENTICATE)
@@ -83,7 +88,7 @@ class Authenticator:
     @property
     def takes_token(self) -> bool:
         """Whether a token is in its place now."""
-        return self.state in (SaslState.AUTHENTICATE, SaslState.MECHANISM_CHANGED)
+        return self.state is SaslState.AUTHENTICATE
 
     # -- what comes --------------------------------------------------------------------------------
 
@@ -98,7 +103,7 @@ class Authenticator:
                 self.reason = "the session has expired and was not renewed"
                 return Verdict.CLOSE
         verdict = ADMISSION[self.state][kind]
-        if verdict is not Verdict.ADMIT:
+        if verdict is not Verdict.ADMIT and self.state is not SaslState.MECHANISM_CHANGED:
             self.reason = f"{kind.value} request in the state {self.state.value!r}"
         if verdict is Verdict.REFUSE:
             self._step(SaslEvent.REFUSED)
@@ -115,7 +120,11 @@ class Authenticator:
             self._step(event)
 
     def handshake(self, mechanism: str, version: int) -> Answer:
-        """Take a SaslHandshake that was admitted."""
+        """Take a SaslHandshake that was admitted.
+
+        Within a session it has to name the mechanism of the session. For another one there is no
+        answer but the close: at once if it is not on offer, with the first token if it is.
+        """
         if mechanism not in self.mechanisms:
             self.reason = f"the mechanism {mechanism!r} is not enabled"
             self._step(SaslEvent.MECHANISM_UNKNOWN)
@@ -140,9 +149,6 @@ class Authenticator:
 
     def token(self, token: bytes, now_ms: int) -> Answer:
         """Take a token that was admitted."""
-        if self.state is SaslState.MECHANISM_CHANGED:
-            self._step(SaslEvent.DENIED)
-            return Answer(ErrorCode.SASL_AUTHENTICATION_FAILED, self.reason)
         mechanism = self._mechanism
         assert mechanism is not None
         try:
@@ -165,7 +171,7 @@ class Authenticator:
 
     def _keep_principal(self, principal: str) -> None:
         """Set the principal. Raises DeniedError where it was another one before (KIP-368)."""
-        if self._renewed_ms is not None and principal != self.principal:
+        if self.renews and principal != self.principal:
             told = (
                 "Cannot change principals during re-authentication from"
                 f" {self.principal.replace(':', '.', 1)}: {principal.replace(':', '.', 1)}"
@@ -177,7 +183,7 @@ class Authenticator:
         self.reason = error.reason
         self._mechanism = None
         self._step(SaslEvent.DENIED)
-        again = "authentication" if self._renewed_ms is None else "re-authentication"
+        again = "re-authentication" if self.renews else "authentication"
         told = error.told or (
             f"Authentication failed during {again} due to invalid credentials with SASL mechanism"
             f" {self.mechanism_name}"

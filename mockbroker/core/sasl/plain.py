@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 
-from mockbroker.core.sasl.mechanism import DeniedError, denied_aloud
+from mockbroker.core.sasl.mechanism import denied_aloud
 
 
 class Plain:
@@ -20,13 +20,15 @@ class Plain:
         self._passwords = passwords
 
     def respond(self, token: bytes, now_ms: int) -> bytes:  # noqa: ARG002 - nothing here expires
-        # As Java decodes and splits it: what is missing is empty, what follows is ignored.
-        parts = token.decode("utf-8", "replace").split("\0")
-        authorization_id, user, password = (*parts, "", "")[:3]
+        # Kafka counts no further than four.
+        parts = token.decode("utf-8", "replace").split("\0")[:4]
+        if len(parts) != 3:
+            raise denied_aloud(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+        authorization_id, user, password = parts
         if not user:
-            raise DeniedError("no user name was given")
+            raise denied_aloud("Authentication failed: username not specified")
         if not password:
-            raise DeniedError("no password was given")
+            raise denied_aloud("Authentication failed: password not specified")
         # An unknown user takes as long as a wrong password.
         expected = self._passwords.get(user)
         right = hmac.compare_digest((expected or password).encode(), password.encode())

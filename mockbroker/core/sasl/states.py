@@ -23,7 +23,7 @@ class SaslState(Enum):
     AUTHENTICATE = "authenticate"  # tokens
     COMPLETE = "complete"
     REAUTHENTICATE = "reauthenticate"  # a handshake on an established session
-    MECHANISM_CHANGED = "mechanism changed"  # agreed to, and denied at the first token
+    MECHANISM_CHANGED = "mechanism changed"  # agreed to, and then nothing is taken
     FAILED = "failed"  # the connection closes once the client has been told
 
 
@@ -74,7 +74,7 @@ ADMISSION: dict[SaslState, dict[RequestKind, Verdict]] = {
     SaslState.AUTHENTICATE: _row(_R, _R, _A, _R),
     SaslState.COMPLETE: _row(_A, _A, _A, _A),
     SaslState.REAUTHENTICATE: _row(_C, _A, _C, _C),
-    SaslState.MECHANISM_CHANGED: _row(_R, _R, _A, _R),
+    SaslState.MECHANISM_CHANGED: _row(_C, _C, _C, _C),
     SaslState.FAILED: _row(_C, _C, _C, _C),
 }
 
@@ -113,9 +113,6 @@ TRANSITIONS: dict[SaslState, dict[SaslEvent, SaslState | None]] = {
         mechanism_unknown=SaslState.FAILED,
         mechanism_changed=SaslState.MECHANISM_CHANGED,
     ),
-    SaslState.MECHANISM_CHANGED: _next(
-        denied=SaslState.FAILED,
-        refused=SaslState.FAILED,
-    ),
+    SaslState.MECHANISM_CHANGED: _next(),
     SaslState.FAILED: _next(),
 }
