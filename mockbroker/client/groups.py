@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from mockbroker.client.consumer_groups import describe_consumer_group
 from mockbroker.client.consuming import EARLIEST, LATEST, Consumer
 from mockbroker.client.errors import check
 from mockbroker.client.router import Router
@@ -70,10 +71,16 @@ class Groups:
         return [groups[group_id] for group_id in sorted(groups)]
 
     def describe(self, group: str) -> DescribedGroup:
-        """State and members. Raises `BrokerError`; before version 6 an unknown group is Dead."""
+        """State and members, whatever protocol they speak.
+
+        Raises `BrokerError`; before version 6 an unknown group is Dead.
+        """
 
         def attempt() -> DescribedGroup:
             connection = self._router.coordinator(group)
+            new = describe_consumer_group(connection, group)
+            if new is not None:
+                return new
             response: DescribeGroupsResponse = connection.send(
                 DescribeGroupsRequest(groups=[group])
             )
