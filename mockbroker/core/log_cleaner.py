@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mockbroker.core.configs import TopicConfigs
     from mockbroker.core.replica_log import ReplicaLog
 
-RECORDS_PER_TURN = 1024
+RECORDS_PER_TURN = 512
 RECORDS_PER_BATCH = 4  # what a batch costs by itself, in terms of records
 _DELTA_BITS = 31  # what an offset delta takes, in the place of a record
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mockbroker.core.topic import Topic
 
 # What the cleaner does before it lets clients have their turn: a few milliseconds' work.
-RECORDS_PER_SLICE = 4096
+RECORDS_PER_SLICE = 1500
 
 
 class RetentionResult(NamedTuple):
