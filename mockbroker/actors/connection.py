@@ -321,7 +321,7 @@ class Connection:
             return self._serve_unsupported(header)
         now_ms = self.active_ms = self._now_ms()
         context = RequestContext(
-            self._cluster, self._broker, self._listener, header, self._info, now_ms
+            self._broker.cluster, self._broker, self._listener, header, self._info, now_ms
         )
         try:
             # Bytes left over are ignored: a 4.3 broker does, and librdkafka's Metadata has some.

@@ -59,6 +59,7 @@ class Broker:
         "_fetch_sessions",
         "_groups",
         "_transactions",
+        "_views",
         "cluster",
         "endpoints",
         "epoch",
@@ -87,6 +88,10 @@ class Broker:
         self.logger_levels: dict[str, str] = dict(_LOGGERS)
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
+        # The coordinators of the cluster that is not looked at now; see `look_at`.
+        self._views: dict[
+            Cluster, tuple[GroupCoordinator | None, TransactionCoordinator | None]
+        ] = {}
         self._fetch_sessions: FetchSessionCache | None = None
 
     def set_endpoint(self, listener: str, host: str, port: int) -> None:
@@ -118,14 +123,17 @@ class Broker:
         """What a process loses when it ends: groups, transactions, fetch sessions, its block of
         producer ids.
         """
+        self._unload()
+        self._fetch_sessions = None
+        self.cluster.ids.drop_producer_ids(self.node_id)
+
+    def _unload(self) -> None:
         if self._transactions is not None:
             self._transactions.unload()
         if self._groups is not None:
             for shard in self._groups.shards():
                 if not isinstance(shard, ErrorCode):
                     shard.unload()
-        self._fetch_sessions = None
-        self.cluster.ids.drop_producer_ids(self.node_id)
 
     @property
     def groups(self) -> GroupCoordinator:
@@ -154,6 +162,27 @@ class Broker:
             slots = self.cluster.config_int("max.incremental.fetch.session.cache.slots")
             self._fetch_sessions = FetchSessionCache(slots, self.cluster.ids)
         return self._fetch_sessions
+
+    def look_at(self, cluster: Cluster) -> None:
+        """Let the broker see another cluster: the world it is isolated in, or the real one again.
+
+        Its coordinators are bound to what they see, so each view has its own.
+        """
+        self._unload()
+        known = self._views.pop(cluster, None)
+        if known is None:
+            self._views[self.cluster] = self._groups, self._transactions
+            known = None, None
+        self._groups, self._transactions = known
+        self.cluster = cluster
+
+    def as_seen_now(self) -> Broker:
+        """A likeness of this broker for others to remember it by."""
+        seen = Broker(self.cluster, BrokerSpec(self.node_id, self.rack), self.epoch)
+        seen.fenced, seen.shutting_down, seen.state = self.fenced, self.shutting_down, self.state
+        seen.endpoints = dict(self.endpoints)
+        seen.log_dirs = self.log_dirs
+        return seen
 
     def __repr__(self) -> str:
         return f"Broker({self.node_id})"

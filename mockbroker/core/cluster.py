@@ -21,6 +21,7 @@ from mockbroker.core.errors import ApiError
 from mockbroker.core.events import Event
 from mockbroker.core.features import Features
 from mockbroker.core.ids import IdSource, uuid_text
+from mockbroker.core.isolation import Isolation
 from mockbroker.core.java_hash import coordinator_partition
 from mockbroker.core.log_manager import LogManager, RetentionResult
 from mockbroker.core.partition import Partition
@@ -59,6 +60,8 @@ class Cluster:
     an old one. Raises ConfigError when `configs` (static broker configs, as text) do not fit.
     """
 
+    has_controller = True  # whether changes of the metadata can be made at all
+
     def __init__(
         self,
         brokers: Sequence[BrokerSpec] = DEFAULT_BROKERS,
@@ -90,6 +93,7 @@ class Cluster:
         }
         self.controller.node_id = next(iter(self.brokers))
         self.replication = Replication(self)
+        self.isolation = Isolation(self)
         # Whether appends look at every record rather than at headers alone where those suffice.
         self.walks_all_records = self.configs.get("record.validation") == "always"
         self.topics: dict[str, Topic] = {}
@@ -331,6 +335,10 @@ class Cluster:
         for observer in self.on_configs_changed:
             observer(topic)
 
+    def process_of(self, node_id: int) -> Broker | None:
+        """The broker that runs here under this id, whatever is known of others."""
+        return self.brokers.get(node_id)
+
     def tell(self, event: Event) -> None:
         """Let whoever watches the cluster know."""
         for observer in self.on_event:
@@ -342,7 +350,7 @@ class Cluster:
         Groups are read when somebody asks for them; transactions at once, because ends that are
         decided have to be carried through.
         """
-        leader = self.brokers.get(partition.leader_id)
+        leader = self.process_of(partition.leader_id)
         if leader is not None and partition.topic.name == TRANSACTION_STATE_TOPIC:
             leader.transactions.elected(partition)
 
@@ -355,6 +363,9 @@ class Cluster:
     remove_broker = interventions.remove_broker
     set_rack = interventions.set_rack
     fail_log_dir = interventions.fail_log_dir
+    cut_network = interventions.cut_network
+    delay_network = interventions.delay_network
+    heal_network = interventions.heal_network
     move_leader = partition_interventions.move_leader
     drop_leader = partition_interventions.drop_leader
     shuffle_leaders = partition_interventions.shuffle_leaders

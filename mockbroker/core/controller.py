@@ -59,6 +59,7 @@ class Controller:
         After a sudden end the controller fences it `fence_after_ms` later.
         """
         controlled = how == CONTROLLED
+        self._cluster.isolation.leave_world(broker)
         if controlled:
             broker.shutting_down = True
             self._tell(broker, "shutting down")
@@ -126,6 +127,17 @@ class Controller:
     def resume(self, broker: Broker) -> None:
         """Let a paused process go on; its next heartbeat brings it back."""
         self._set_state(broker, RUNNING)
+        if broker.node_id in self._cluster.isolation:
+            return
+        self.find(broker)
+
+    def lose(self, broker: Broker, fence_after_ms: int) -> None:
+        """The controller hears no more of a broker that runs."""
+        self._tell(broker, "unreachable")
+        self._fence_after(broker, fence_after_ms, "session expired")
+
+    def find(self, broker: Broker) -> None:
+        """The broker's heartbeats arrive again."""
         self._cancel_fencing(broker)
         if broker.fenced:
             self.unfence(broker)
@@ -134,6 +146,8 @@ class Controller:
 
     def _set_state(self, broker: Broker, state: str) -> None:
         broker.state = state
+        if broker.node_id in self._cluster.isolation:
+            broker.cluster.brokers[broker.node_id].state = state
         self._tell(broker, state)
         for observer in self._cluster.on_broker_state:
             observer(broker)
@@ -172,7 +186,7 @@ class Controller:
         self._cluster.metadata_changed()
         self._tell(broker, "unfenced")
         if self.node_id == NO_LEADER or not self._is_up(self.node_id):
-            self._take_over(broker.node_id)
+            self.take_over(broker.node_id)
         self._for_each(self._elect_if_leaderless, "unfenced")
         self._cluster.replication.broker_changed(broker.node_id)
 
@@ -229,9 +243,10 @@ class Controller:
         """Let the next live broker take over, if this one is the controller."""
         if self.node_id == broker.node_id:
             others = [n for n in self._cluster.brokers if self._is_up(n)]
-            self._take_over(others[0] if others else NO_LEADER)
+            self.take_over(others[0] if others else NO_LEADER)
 
-    def _take_over(self, node_id: int) -> None:
+    def take_over(self, node_id: int) -> None:
+        """Let another broker be the active controller, -1 for none."""
         self.node_id = node_id
         if node_id != NO_LEADER:
             self.epoch += 1

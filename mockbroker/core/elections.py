@@ -95,6 +95,8 @@ class PartitionChange:
     def apply(self, reason: str) -> bool:
         """Work out what follows, and let it be so. False if nothing changes."""
         cluster, partition = self._cluster, self._partition
+        if not cluster.has_controller:
+            return False
         elr_enabled = cluster.elr_enabled
         self._complete_reassignment()
         self._populate_elr(elr_enabled)

@@ -13,8 +13,8 @@ import msgspec
 
 
 class BrokerChanged(msgspec.Struct, frozen=True, gc=False):
-    """A step in a broker's life: "running", "paused", "stopped", "shutting down", "fenced",
-    "unfenced" or "unregistered".
+    """A step in a broker's life: "running", "paused", "stopped", "shutting down", "unreachable",
+    "fenced", "unfenced" or "unregistered".
     """
 
     at_ms: int
@@ -118,9 +118,6 @@ class NetworkChanged(msgspec.Struct, frozen=True):
     from_nodes: tuple[int, ...]
     to_nodes: tuple[int, ...]
     delay_ms: int
-
-
-
 
 
 class TransactionMoved(msgspec.Struct, frozen=True, gc=False):

@@ -8,11 +8,14 @@ the way, and then nothing has changed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mockbroker.core.broker import PAUSED, REMOVED, RUNNING, STOPPED, Broker, BrokerSpec
 from mockbroker.core.controller import CONTROLLED, UNCLEAN
 from mockbroker.core.errors import ActionError
+from mockbroker.core.events import NetworkChanged
+from mockbroker.core.isolation import links_between
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
@@ -41,6 +44,8 @@ def start_broker(cluster: Cluster, node_id: int) -> None:
     broker = _broker(cluster, node_id)
     if broker.state != STOPPED:
         raise ActionError(f"broker {node_id} is {broker.state}, not stopped")
+    if not cluster.isolation.reaches_controller(node_id):
+        raise ActionError(f"broker {node_id} cannot start: its way to the controller is cut")
     cluster.controller.start(broker)
 
 
@@ -111,6 +116,76 @@ def fail_log_dir(cluster: Cluster, node_id: int, path: str | None = None) -> Non
     if broker.state == STOPPED:
         raise ActionError(f"broker {node_id} is stopped")
     cluster.controller.fail_log_dir(broker, path)
+
+
+# -- the network between brokers -------------------------------------------------------------------
+
+Nodes = int | Iterable[int]
+
+
+def cut_network(
+    cluster: Cluster,
+    from_: Nodes,
+    to: Nodes | None = None,
+    *,
+    both_ways: bool = True,
+    fence_after_ms: int | None = None,
+) -> None:
+    """Cut the links between some brokers and others, or all others.
+
+    Followers on the other side lag and leave the ISR. Brokers that no longer reach the controller
+    are fenced, at once or after `fence_after_ms`, and go on in a world of their own. Clients reach
+    every broker as before.
+    """
+    left, right = _sides(cluster, from_, to)
+    cluster.replication.network.cut(links_between(left, right, both_ways=both_ways))
+    _tell_network(cluster, "cut", left, right)
+    cluster.isolation.links_changed(fence_after_ms or 0)
+
+
+def delay_network(
+    cluster: Cluster, from_: Nodes, to: Nodes | None = None, *, by_ms: int, both_ways: bool = True
+) -> None:
+    """Let messages between some brokers and others, or all others, take `by_ms`; 0 for none."""
+    if by_ms < 0:
+        raise ActionError(f"by_ms is a time that messages take, not {by_ms}")
+    left, right = _sides(cluster, from_, to)
+    cluster.replication.network.delay(links_between(left, right, both_ways=both_ways), by_ms)
+    _tell_network(cluster, "delayed", left, right, by_ms)
+    cluster.replication.links_changed()
+
+
+def heal_network(cluster: Cluster, from_: Nodes | None = None, to: Nodes | None = None) -> None:
+    """Bring links up again, and take away their delay: those between some brokers, or all."""
+    network = cluster.replication.network
+    if from_ is None:
+        left, right = sorted(cluster.brokers), sorted(cluster.brokers)
+        network.heal()
+    else:
+        left, right = _sides(cluster, from_, to)
+        network.heal(links_between(left, right, both_ways=True))
+    _tell_network(cluster, "healed", left, right)
+    cluster.isolation.links_changed(0)
+
+
+def _sides(cluster: Cluster, from_: Nodes, to: Nodes | None) -> tuple[list[int], list[int]]:
+    left = sorted({from_} if isinstance(from_, int) else set(from_))
+    if to is None:
+        right = sorted(set(cluster.brokers) - set(left))
+    else:
+        right = sorted({to} if isinstance(to, int) else set(to))
+    for node_id in (*left, *right):
+        _broker(cluster, node_id)
+    if not left or not right:
+        raise ActionError("there is no broker on one side of the cut")
+    return left, right
+
+
+def _tell_network(
+    cluster: Cluster, change: str, left: list[int], right: list[int], delay_ms: int = 0
+) -> None:
+    now_ms = cluster.now_ms()
+    cluster.tell(NetworkChanged(now_ms, change, tuple(left), tuple(right), delay_ms))
 
 
 def _broker(cluster: Cluster, node_id: int) -> Broker:

@@ -357,7 +357,7 @@ class Partition:
         self.isr = isr
         if leader_id != NO_LEADER:
             if leader_id in self.own_replicas:
-                self._take_log_of(leader_id)
+                self.switch_log(leader_id)
             if new_leader:
                 now_ms = self._cluster.now_ms()
                 for node_id, own in self.own_replicas.items():
@@ -367,14 +367,21 @@ class Partition:
             self.advance_high_watermark()
         self.notify()
 
-    def _take_log_of(self, leader_id: int) -> None:
+    def switch_log(self, leader_id: int) -> None:
+        """Let the leader's log be the one that `leader_id` has; whoever shared the former one keeps
+        a copy.
+        """
         own = self.own_replicas.pop(leader_id)
         for node_id in self.replicas:
             if node_id != leader_id and node_id not in self.own_replicas:
                 copy = Replica(node_id, self.log.fork(), self.high_watermark)
                 self.own_replicas[node_id] = copy
-        self.log = own.log
-        self.high_watermark = own.high_watermark
+        self.adopt(own.log, own.high_watermark)
+
+    def adopt(self, log: ReplicaLog, high_watermark: int) -> None:
+        """Let this be the leader's log."""
+        self.log = log
+        self.high_watermark = high_watermark
         self._refresh_last_stable_offset()
 
     def set_isr(self, isr: list[int]) -> None:
@@ -407,6 +414,10 @@ class Partition:
         """Retention moved the start of the log: watchers are told."""
         self._refresh_last_stable_offset()
         self.notify()
+
+    @property
+    def watched(self) -> bool:
+        return bool(self._watchers)
 
     def notify(self) -> None:
         """Tell the watchers, and those who keep logs within bounds, that something moved."""

@@ -345,6 +345,8 @@ class PartitionReplication:
         """Look again when the first of the lagging followers has lagged for too long."""
         if self._shrink is not None or self._partition.leader_id == NO_LEADER:
             return
+        if not self._cluster.has_controller:
+            return  # nobody would take a smaller ISR
         lagging = self._lagging()
         if lagging:
             lag_ms_max = self._cluster.config_int("replica.lag.time.max.ms")

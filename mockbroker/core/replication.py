@@ -35,9 +35,9 @@ class Replication:
 
     __slots__ = ("_cluster", "_geared", "_held", "_lag_ms", "_stepwise", "network")
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, network: Network | None = None) -> None:
         self._cluster = cluster
-        self.network = Network(cluster.timers, cluster.now_ms)
+        self.network = network or Network(cluster.timers, cluster.now_ms)
         self._geared: dict[Partition, PartitionReplication] = {}
         self._stepwise = cluster.config("mockbroker.replication") == STEPWISE
         # Rules: followers that do not fetch, and those that get answers late.
@@ -65,6 +65,7 @@ class Replication:
             and self.network.is_up(node_id, leader_id)
             and self.network.is_up(leader_id, node_id)
             and (partition, node_id) not in self._held
+            and node_id not in self._cluster.isolation
             and self._cluster.brokers[node_id].log_dirs.has(partition)
             and self._cluster.brokers[leader_id].log_dirs.has(partition)
         )

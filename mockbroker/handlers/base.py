@@ -175,6 +175,40 @@ class LazyApi(Api):
 
 APIS: dict[int, Api] = {}
 
+# What a broker passes on to the controller (KIP-590).
+FORWARDED = frozenset(
+    (
+        "ALTER_CLIENT_QUOTAS",
+        "ALTER_CONFIGS",
+        "ALTER_PARTITION_REASSIGNMENTS",
+        "ALTER_USER_SCRAM_CREDENTIALS",
+        "CREATE_ACLS",
+        "CREATE_DELEGATION_TOKEN",
+        "CREATE_PARTITIONS",
+        "CREATE_TOPICS",
+        "DELETE_ACLS",
+        "DELETE_TOPICS",
+        "DESCRIBE_QUORUM",
+        "ELECT_LEADERS",
+        "EXPIRE_DELEGATION_TOKEN",
+        "INCREMENTAL_ALTER_CONFIGS",
+        "LIST_PARTITION_REASSIGNMENTS",
+        "RENEW_DELEGATION_TOKEN",
+        "UNREGISTER_BROKER",
+        "UPDATE_FEATURES",
+    )
+)
+
+
+def _forward(handle: Callable[..., object]) -> Callable[[RequestContext, Any], object]:
+    """Answer only while the controller can be reached; the client's patience ends first."""
+
+    def forwarded(ctx: RequestContext, request: Any) -> object:
+        return handle(ctx, request) if ctx.cluster.has_controller else Parked()
+
+    return forwarded
+
+
 H = TypeVar("H", bound=Callable[..., object])
 
 
@@ -190,6 +224,8 @@ def api(
 
     def register(function: H) -> H:
         handle = cast("Callable[..., object]", function)
+        if key.name in FORWARDED:
+            handle = _forward(handle)
         known = APIS.get(int(key))
         if known is None:
             APIS[int(key)] = Api(key, versions, advertised_min, handle)

@@ -23,7 +23,7 @@ def context(
 ) -> RequestContext:
     """The surroundings of a request to one broker of the node's cluster."""
     return RequestContext(
-        node.cluster,
+        node.cluster.brokers[broker].cluster,
         node.cluster.brokers[broker],
         listener,
         RequestHeader(int(key), version, 1, "tester"),
@@ -32,9 +32,7 @@ def context(
     )
 
 
-def ask(
-    node: Node, key: ApiKey, request: object, version: int | None = None, **where: Any
-) -> Any:
+def ask(node: Node, key: ApiKey, request: object, version: int | None = None, **where: Any) -> Any:
     """The decoded answer to `request`, which must be there at once; newest version by default."""
     load_all()
     served = APIS[int(key)]
@@ -55,6 +53,4 @@ def ask(
 
 def nodes(count: int, **configs: str) -> Node:
     """A cluster of so many brokers; `a_b` means the broker config a.b."""
-    return Node(
-        racks=[None] * count, configs={k.replace("_", "."): v for k, v in configs.items()}
-    )
+    return Node(racks=[None] * count, configs={k.replace("_", "."): v for k, v in configs.items()})

@@ -63,7 +63,7 @@ class Node:
         self, version: int, *, broker: int = 1, client_id: str | None = "tester"
     ) -> RequestContext:
         return RequestContext(
-            self.cluster,
+            self.cluster.brokers[broker].cluster,
             self.cluster.brokers[broker],
             "PLAINTEXT",
             RequestHeader(0, version, 1, client_id),
