@@ -267,6 +267,9 @@ def lead_elsewhere(kafka: Cluster, admin: KafkaAdminClient, group: str) -> tuple
     others = [node for node in (1, 2, 3) if node != before]
     partition = PythonPartition(OFFSETS, index)
     assert admin.alter_partition_reassignments({partition: others}) == {partition: None}
+    deadline = time.monotonic() + 20
+    while admin.list_partition_reassignments():
+        assert time.monotonic() < deadline
     after = kafka.call(leader)[1]
     assert after in others
     return before, after
