@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 BROKERS = 3
 """As many as mockbroker and kfake start by default. Real Kafka is one node: three JVMs would
 compete with the others for the machine, and every topic here has one replica anyway."""
-ADMIN_TIMEOUT_S = 120.0
+ADMIN_TIMEOUT_S = 30.0
 
 
 class _WithTopics:
