@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.core import interventions, partition_interventions
+from mockbroker.core.actions import Actions
 from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
 from mockbroker.core.client_quotas import ClientQuotas
 from mockbroker.core.config_defs import BROKER_CONFIGS
@@ -52,7 +52,7 @@ _INTERNAL_FACTORS = (
 )
 
 
-class Cluster:
+class Cluster(Actions):
     """One Kafka cluster. Its state machines are pure: time, ids and randomness are handed in.
 
     `now_ms` gives the cluster's time in ms since the epoch. Equal seeds and equal requests give
@@ -353,29 +353,6 @@ class Cluster:
         leader = self.process_of(partition.leader_id)
         if leader is not None and partition.topic.name == TRANSACTION_STATE_TOPIC:
             leader.transactions.elected(partition)
-
-    # What people and rules may do to a cluster; see `interventions`.
-    stop_broker = interventions.stop_broker
-    start_broker = interventions.start_broker
-    pause_broker = interventions.pause_broker
-    resume_broker = interventions.resume_broker
-    add_broker = interventions.add_broker
-    remove_broker = interventions.remove_broker
-    set_rack = interventions.set_rack
-    fail_log_dir = interventions.fail_log_dir
-    cut_network = interventions.cut_network
-    delay_network = interventions.delay_network
-    heal_network = interventions.heal_network
-    move_leader = partition_interventions.move_leader
-    drop_leader = partition_interventions.drop_leader
-    shuffle_leaders = partition_interventions.shuffle_leaders
-    elect_unclean = partition_interventions.elect_unclean
-    lag_follower = partition_interventions.lag_follower
-    release_follower = partition_interventions.release_follower
-    shrink_isr = partition_interventions.shrink_isr
-    hold_high_watermark = partition_interventions.hold_high_watermark
-    release_high_watermark = partition_interventions.release_high_watermark
-    set_high_watermark = partition_interventions.set_high_watermark
 
     # -- upkeep of logs ----------------------------------------------------------------------------
 
