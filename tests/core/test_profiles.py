@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from mockbroker.core.errors import ConfigError
@@ -36,7 +38,7 @@ def test_each_release_knows_its_versions(release, key, highest):
 
 
 def test_versions_only_grow_from_release_to_release():
-    for older, newer in zip(RELEASES, RELEASES[1:], strict=False):
+    for older, newer in pairwise(RELEASES):
         before, after = profile_of(older).max_versions, profile_of(newer).max_versions
         assert before.keys() <= after.keys()
         assert all(after[key] >= highest for key, highest in before.items())
