@@ -22,9 +22,9 @@ from kafka.errors import (
 from kafka.partitioner import Partitioner
 from kafka.structs import OffsetAndMetadata
 
+from tests.support.kafka_python import TIMEOUT_S, commit, poll, settle, subscribe
 from tests.support.librdkafka import create_topic, delete_records
 
-TIMEOUT_S = 20.0
 TEN = [str(n) for n in range(10)]
 
 
@@ -65,10 +65,7 @@ class Clients:
         consumer = KafkaConsumer(bootstrap_servers=self._bootstrap, **(defaults | config))
         self._open.callback(consumer.close)
         if topics:
-            # A leader that joins before it knows a topic's partitions assigns none, for good.
-            for topic in topics:
-                consumer.partitions_for_topic(topic)
-            consumer.subscribe(topics)
+            subscribe(consumer, *topics)
         return consumer
 
     def assigned(self, topic: str, *partitions: int, **config: Any) -> KafkaConsumer:
@@ -96,34 +93,12 @@ def clients(bootstrap_servers: str) -> Iterator[Clients]:
     clients.close()
 
 
-def poll(consumer: KafkaConsumer, count: int, timeout_s: float = TIMEOUT_S) -> list[Any]:
-    """`count` records, or fewer after the timeout."""
-    deadline = time.monotonic() + timeout_s
-    found: list[Any] = []
-    while len(found) < count and time.monotonic() < deadline:
-        for records in consumer.poll(50, max_records=count - len(found)).values():
-            found.extend(records)
-    return found
-
-
 def values(records: Iterable[Any]) -> list[str]:
     return [record.value.decode() for record in records]
 
 
 def offsets(records: Iterable[Any]) -> list[int]:
     return [record.offset for record in records]
-
-
-def settle(*consumers: KafkaConsumer, partitions: int = 4) -> list[list[int]]:
-    """Poll in turn until these consumers share all partitions of a topic; returns the shares."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while True:
-        shares = [sorted(tp.partition for tp in consumer.assignment()) for consumer in consumers]
-        if all(shares) and sorted(p for share in shares for p in share) == list(range(partitions)):
-            return shares
-        assert time.monotonic() < deadline, shares
-        for consumer in consumers:
-            consumer.poll(20)
 
 
 # -- producing -------------------------------------------------------------------------------------
@@ -320,7 +295,7 @@ def test_a_restart_begins_at_the_last_commit(clients: Clients, topic: str) -> No
     consumer = clients.consumer(topic, group_id=topic)
     assert consumer.committed(partition) is None
     poll(consumer, 6)
-    consumer.commit({partition: OffsetAndMetadata(1, "so far", -1)})
+    commit(consumer, {partition: OffsetAndMetadata(1, "so far", -1)})
     consumer.close()
     restarted = clients.consumer(topic, group_id=topic)
     assert offsets(poll(restarted, 9)) == list(range(1, 10))
@@ -383,8 +358,7 @@ def test_a_listener_hears_of_revoked_and_assigned_partitions(
         "partition_assignment_strategy": [RangePartitionAssignor],
     }
     first = clients.consumer(**config)
-    first.partitions_for_topic(wide_topic)
-    first.subscribe([wide_topic], listener=listener)
+    subscribe(first, wide_topic, listener=listener)
     settle(first)
     second = clients.consumer(wide_topic, **config)
     mine, _ = settle(first, second)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,7 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata
 
-TIMEOUT_S = 20.0
+from tests.support.kafka_python import TIMEOUT_S, settle, subscribe
 
 
 @pytest.fixture
@@ -145,12 +144,8 @@ def test_groups_are_listed_described_emptied_and_deleted(
         client_id="reader",
         heartbeat_interval_ms=100,
     )
-    consumer.partitions_for_topic(topic)
-    consumer.subscribe([topic])
-    deadline = time.monotonic() + TIMEOUT_S
-    while len(consumer.assignment()) < 2:
-        assert time.monotonic() < deadline
-        consumer.poll(50)
+    subscribe(consumer, topic)
+    settle(consumer, partitions=2)
     described = admin.describe_groups([topic])[topic]
     assert described["group_state"] == "Stable"
     [member] = described["members"]

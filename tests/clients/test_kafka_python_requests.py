@@ -14,10 +14,10 @@ from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.consumer_protocol import decode_subscription
+from tests.support.kafka_python import TIMEOUT_S, commit, poll, settle, subscribe
 from tests.support.librdkafka import produce
 from tests.support.request_log import Exchange, RequestLog
 
-TIMEOUT_S = 20.0
 TEN = [str(n) for n in range(10)]
 
 one_broker = pytest.mark.mock_kafka(brokers=1, topics={"t": 2})
@@ -34,17 +34,6 @@ def open_consumer(kafka: Cluster, **config: Any) -> Iterator[KafkaConsumer]:
     consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap_servers, **(defaults | config))
     with closing(consumer):
         yield consumer
-
-
-def poll(consumer: KafkaConsumer, count: int) -> list[Any]:
-    """`count` records. Raises AssertionError when they do not come."""
-    deadline = time.monotonic() + TIMEOUT_S
-    found: list[Any] = []
-    while len(found) < count:
-        assert time.monotonic() < deadline, f"{len(found)} of {count} records came"
-        for records in consumer.poll(50).values():
-            found.extend(records)
-    return found
 
 
 def wait_for_fetches(consumer: KafkaConsumer, log: RequestLog, count: int) -> list[Exchange]:
@@ -133,10 +122,20 @@ def test_a_session_that_fails_is_followed_by_a_full_fetch(
         kafka.call(disturb)
         produce(kafka.bootstrap_servers, "t", ["new"], partition=0)
         assert [record.value for record in poll(consumer, 1)] == [b"new"]
-    answers = [each.response.error_code for each in log.of(ApiKey.FETCH)]
+        fetches = poll_until_full(consumer, log)
+    answers = [each.response.error_code for each in fetches]
     assert answers.count(error) == 1
-    after = log.of(ApiKey.FETCH)[answers.index(error) + 1]
+    after = fetches[answers.index(error) + 1]
     assert (after.request.session_epoch, asked(after)) == (0, [0])
+
+
+def poll_until_full(consumer: KafkaConsumer, log: RequestLog) -> list[Exchange]:
+    """Poll until the second full Fetch has been answered; returns all Fetches."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while [each.request.session_epoch for each in log.of(ApiKey.FETCH)].count(0) < 2:
+        assert time.monotonic() < deadline
+        consumer.poll(20)
+    return log.of(ApiKey.FETCH)
 
 
 # -- what is asked ---------------------------------------------------------------------------------
@@ -190,11 +189,10 @@ def test_a_member_joins_when_it_is_polled_and_not_before(kafka: Cluster, log: Re
     """As in Java: subscribe() alone sends nothing to the coordinator."""
     produce(kafka.bootstrap_servers, "t", TEN, partition=0)
     with open_consumer(kafka, group_id="g", client_id="member") as consumer:
-        consumer.partitions_for_topic("t")
-        consumer.subscribe(["t"])
+        subscribe(consumer, "t")
         assert not {ApiKey.FIND_COORDINATOR, ApiKey.JOIN_GROUP} & {each.api for each in log.of()}
         poll(consumer, 10)
-        consumer.commit()
+        commit(consumer)
     order: list[ApiKey] = []
     for each in log.of(client_id="member"):
         if each.api not in order:
@@ -221,12 +219,8 @@ def test_a_member_joins_when_it_is_polled_and_not_before(kafka: Cluster, log: Re
 def test_the_longest_rebalance_timeout_does_not_overflow(kafka: Cluster, log: RequestLog) -> None:
     """max.poll.interval.ms of 2147483647, as Kafka Streams sets it."""
     with open_consumer(kafka, group_id="g", max_poll_interval_ms=2**31 - 1) as consumer:
-        consumer.partitions_for_topic("t")
-        consumer.subscribe(["t"])
-        deadline = time.monotonic() + TIMEOUT_S
-        while len(consumer.assignment()) < 4:
-            assert time.monotonic() < deadline
-            consumer.poll(20)
+        subscribe(consumer, "t")
+        settle(consumer)
     *_, join = log.of(ApiKey.JOIN_GROUP)
     assert join.request.rebalance_timeout_ms == 2**31 - 1
     for each in join.request.protocols:

@@ -15,6 +15,7 @@ from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.heartbeat import HeartbeatRequest
 from mockbroker_protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from tests.support.kafka_python import subscribe
 from tests.support.librdkafka import TIMEOUT_S, open_consumer, owned, poll, produce
 from tests.support.python_clients import CLIENTS, PythonClient, Sent
 from tests.support.request_log import RequestLog
@@ -84,8 +85,7 @@ def test_clients_of_different_kinds_share_a_group(kafka: Cluster) -> None:
         "partition_assignment_strategy": "range",
     }
     with closing(other), open_consumer(kafka.bootstrap_servers, **config) as one:
-        other.partitions_for_topic("t")
-        other.subscribe(["t"])
+        subscribe(other, "t")
         one.subscribe(["t"])
         deadline = time.monotonic() + TIMEOUT_S
         while not (len(owned(one)) == len(other.assignment()) == 2):
