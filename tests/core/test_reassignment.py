@@ -5,11 +5,16 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.elections import Reassignment
+from mockbroker.core.elections import Reassignment, elect_preferred_leader
 from mockbroker.core.errors import ApiError
 from mockbroker.core.partition import Partition
 from mockbroker.core.reassignment import reassign
-from mockbroker_protocol import ErrorCode
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+)
+from tests.support.ask import ask
+from tests.support.replicas import Replicas
 
 
 @pytest.fixture
@@ -114,3 +119,71 @@ def test_unknown_partitions_do_not_move(cluster, partition, topic, index):
     with pytest.raises(ApiError) as refused:
         reassign(cluster, topic, index, [1], may_change_factor=True)
     assert refused.value.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# -- step by step ----------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("S48", "S309")
+def test_a_move_goes_on_while_the_newcomer_catches_up_and_loses_nothing():
+    """From 1, 2 to 2, 3: the list says so meanwhile, and consumers are told where to go."""
+    node = Replicas(replicas=[1, 2])
+    node.sent("a")
+    reassign(node.cluster, "t", 0, [2, 3], may_change_factor=True)
+    node.hold(3)
+    node.sent("b")
+    node.advance(60_000)
+    partition = node.partition
+    assert state(partition) == ([2, 3, 1], [1, 2], 1, 0)
+    assert listed(node) == ([2, 3, 1], [3], [1])
+    assert node.ends() == {2: 2, 3: 0, 1: 2}
+    node.release(3)
+    node.settle()
+    assert state(partition) == ([2, 3], [2, 3], 2, 1)
+    assert listed(node) is None
+    assert node.contents() == {2: "a b", 3: "a b"}
+    assert node.fetched(("t", 0, 0), broker=1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert node.read(broker=2) == "a b"
+
+
+def test_a_move_called_off_leaves_no_copy_behind():
+    node = Replicas(replicas=[1, 2])
+    node.sent("a")
+    reassign(node.cluster, "t", 0, [3], may_change_factor=True)
+    node.hold(3)
+    assert node.in_gear_two() == [3]
+    reassign(node.cluster, "t", 0, None, may_change_factor=True)
+    node.settle()
+    assert (state(node.partition), node.in_gear_two()) == (([1, 2], [1, 2], 1, 1), [])
+
+
+def test_a_move_cannot_be_called_off_when_nobody_of_before_is_in_sync():
+    node = Replicas(replicas=[1])
+    node.sent("a")
+    reassign(node.cluster, "t", 0, [2, 3], may_change_factor=True)
+    node.hold(3)
+    node.settle()
+    assert state(node.partition)[:2] == ([2, 3, 1], [1, 2])
+    node.cluster.stop_broker(1)
+    with pytest.raises(ApiError) as refused:
+        reassign(node.cluster, "t", 0, None, may_change_factor=True)
+    assert refused.value.error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_a_leader_that_moves_within_its_replicas_keeps_its_office():
+    node = Replicas(replicas=[1, 2, 3])
+    reassign(node.cluster, "t", 0, [3, 1, 2], may_change_factor=True)
+    assert state(node.partition) == ([3, 1, 2], [1, 2, 3], 1, 0)
+    elect_preferred_leader(node.cluster, "t", 0)
+    assert node.partition.leader_id == 3
+
+
+def listed(node: Replicas) -> tuple[list[int], list[int], list[int]] | None:
+    """(replicas, adding, removing) of t-0 as clients are told, if it is on the move."""
+    response = ask(
+        node, ApiKey.LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest(topics=None)
+    )
+    if not response.topics:
+        return None
+    (partition,) = response.topics[0].partitions
+    return partition.replicas, partition.adding_replicas, partition.removing_replicas
