@@ -1,6 +1,7 @@
 """Rebuilding a shard from the log: the records of `__consumer_offsets` in their order.
 
-Only what is below the high watermark counts. A later record of the same key replaces an earlier
+All that the new leader has counts, also above its high watermark: that may be late, and what was
+acknowledged by the leader before is among it. A later record of the same key replaces an earlier
 one, a tombstone removes it, a transaction's commits wait for its marker. A group's members come
 back as of its last completed rebalance; whatever round was under way starts over.
 
@@ -29,14 +30,10 @@ if TYPE_CHECKING:
 
 
 def load(shard: GroupShard, now_ms: int) -> None:
-    """Read the shard's partition up to the high watermark. The shard must be fresh."""
+    """Read the shard's partition to its end. The shard must be fresh."""
     shard.loading = True
-    partition = shard.partition
-    high_watermark = partition.high_watermark
-    for batch in partition.log.batches():
+    for batch in shard.partition.log.batches():
         header = BatchHeader(batch)
-        if header.base_offset >= high_watermark:
-            break
         for record in iter_records(header, batch):
             if header.is_control:
                 _replay_control(shard, header, record)

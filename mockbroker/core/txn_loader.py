@@ -1,7 +1,8 @@
 """Rebuilding a shard from the log: the records of `__transaction_state` in their order.
 
-Only what is below the high watermark counts. A later record of the same id replaces an earlier one,
-a tombstone removes it. What was decided (PrepareCommit, PrepareAbort) has its markers sent again;
+All that the new leader has counts, also above its high watermark: that may be late, and what was
+acknowledged by the leader before is among it. A later record of the same id replaces an earlier
+one, a tombstone removes it. What was decided (PrepareCommit, PrepareAbort) has its markers sent again;
 the partitions that have theirs already take them as repeated.
 
 Source: TransactionStateManager.loadTransactionMetadata.
@@ -21,13 +22,9 @@ if TYPE_CHECKING:
 
 
 def load(shard: TransactionShard) -> None:
-    """Read the shard's partition up to the high watermark. The shard must be fresh."""
-    partition = shard.partition
-    high_watermark = partition.high_watermark
-    for batch in partition.log.batches():
+    """Read the shard's partition to its end. The shard must be fresh."""
+    for batch in shard.partition.log.batches():
         header = BatchHeader(batch)
-        if header.base_offset >= high_watermark:
-            break
         if not header.is_control:
             for record in iter_records(header, batch):
                 replay(shard, record)
