@@ -198,3 +198,13 @@ def test_only_compacted_topics_are_compacted(kafka: Cluster) -> None:
     with pytest.raises(ApiError, match=r"cleanup\.policy=compact"):
         kafka.run_compaction("t")
     assert kafka.run_compaction() == []
+
+
+def test_a_clock_that_stands_still_does_not_stop_a_compaction(kafka: Cluster) -> None:
+    """It takes dozens of slices, none of which waits for time to pass."""
+    kafka.create_topic("frozen", configs={"cleanup.policy": "compact"})
+    write(kafka, "frozen", [(f"k{number % 100}", str(number)) for number in range(20_000)])
+    kafka.clock.freeze()
+    [gone] = kafka.run_compaction("frozen")
+    assert (gone.records_removed, gone.records_kept) == (19_900, 100)
+    kafka.clock.thaw()
