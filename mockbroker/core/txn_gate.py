@@ -204,7 +204,8 @@ class _Question:
             return
         network = cluster.replication.network
         running = cluster.brokers[coordinator_id].state == RUNNING
-        if running and network.is_direct(gate.broker_id, coordinator_id):
+        near = coordinator_id == gate.broker_id or network.is_direct(gate.broker_id, coordinator_id)
+        if running and near:
             gate.put(coordinator_id, self._partitions, self._answer)
             return
         due_ms = cluster.now_ms() + cluster.config_int("request.timeout.ms")
