@@ -177,7 +177,9 @@ class Cleaning:
         """Note where the newest record of each key in the dirty part is."""
         log, start = self._log, self._dirt.first_dirty_offset
         first, end = log.batch_range(start, self._dirt.first_uncleanable_offset)
-        transactions = CleanedTransactions(log.producers.aborted)
+        # Those that ended before are over: their producers may have written in others since.
+        aborted = [entry for entry in log.producers.aborted if entry.last_offset >= start]
+        transactions = CleanedTransactions(aborted)
         self._first_indexed = self._end_indexed = first
         self._losses = array("i", bytes(4 * (end - first)))
         for index in range(first, end):

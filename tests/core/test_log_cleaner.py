@@ -457,6 +457,19 @@ def test_the_aborted_index_forgets_transactions_without_data():
     assert [entry.first_offset for entry in kept.log.producers.aborted] == [2, 5]
 
 
+def test_an_aborted_transaction_of_an_earlier_round_hides_nothing_of_its_producer():
+    """Its marker and its index entry stay as long as the batch with the producer's sequence."""
+    kept = KeptLog()
+    kept.write((b"a", b"1"))
+    kept.write_as(7, 0, (b"a", b"aborted"), transactional=True)
+    kept.end(7, ControlType.ABORT)
+    rolled(kept).clean()
+    kept.write_as(7, 1, (b"a", b"2"), transactional=True)
+    kept.end(7, ControlType.COMMIT)
+    rolled(kept).clean()
+    assert kept.shown == [(3, b"a", b"2")]
+
+
 def test_the_marker_that_alone_knows_a_producers_epoch_stays_empty():
     kept = KeptLog(delete_retention_ms=0)
     kept.write_as(7, 0, (b"a", b"1"), transactional=True)

@@ -6,6 +6,7 @@ is to happen at one go is held back by a config until everything is written.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
@@ -39,6 +40,7 @@ from tests.differential.dialogue import TIMESTAMP_MS, list_offsets, make_topic, 
 from tests.differential.registry import Case
 from tests.differential.session import Exchange, Session
 from tests.differential.test_differential import differences, play
+from tests.differential.transacting import TV1, TV2, Producer, producer, producers, read
 from tests.support.real_kafka import RealKafka
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.java, pytest.mark.xdist_group("real_kafka")]
@@ -161,8 +163,11 @@ def _shape(header: BatchHeader) -> str:
     all other batches are equal to the last bit.
     """
     shape = f"{header.base_offset}-{header.last_offset} n={header.count}"
-    shape += f" max={header.max_timestamp} pid={header.producer_id} codec={header.codec}"
-    if not header.codec and not header.has_delete_horizon:
+    shape += f" pid={header.producer_id >= 0} codec={header.codec} at={header.attributes:#x}"
+    if header.is_control:
+        return shape  # markers are of now
+    shape += f" max={header.max_timestamp}"
+    if not header.codec and not header.has_delete_horizon and header.producer_id < 0:
         shape += f" size={header.size} crc={header.crc:#x}"
     return shape
 
@@ -325,6 +330,78 @@ def tombstones_that_are_outlived(session: Session) -> None:
     show_log(session, topic)
 
 
+def compaction_of_transactions(session: Session) -> None:
+    """Aborted data goes at once, markers once they have no data and their horizon has passed; the
+    aborted transactions that consumers are told of shrink along.
+    """
+    topic = make_topic(session, configs={**NOT_YET, "delete.retention.ms": "0"})
+    # Records lie in the future, so that the markers, which are of now, begin no segment.
+    clock = itertools.count(NEVER_OLD_MS, 2000)
+    rounds: list[int] = []
+
+    def plain(*records: tuple[bytes | None, bytes | None]) -> None:
+        write(session, topic, *records, at_ms=next(clock))
+
+    def transact(
+        p: Producer, sequence: int, *keys: bytes, committed: bool, version: int = TV2
+    ) -> None:
+        records = [Record(0, NEVER_OLD_MS, key, b"%d" % sequence) for key in keys]
+        batch = build_batch(
+            records,
+            transactional=True,
+            producer_id=p.pid,
+            producer_epoch=p.epoch,
+            base_sequence=sequence,
+        )
+        request = produce_request(topic, batch)
+        request.transactional_id = p.id
+        if version == TV1:
+            session.quietly(p.add(topic), 3)
+        answer = session.quietly(request, 12 if version == TV2 else 9)
+        assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+        p.finish(version, committed=committed)
+
+    def next_round() -> None:
+        """Close a segment and wait until the round that takes it in is over."""
+        plain((b"round", b"%d" % len(rounds)))
+        rounds.append(offset(session, topic, -1) - 1)
+        if len(rounds) > 2:
+            gone = rounds[-3]
+            wait(lambda: base_at(session, topic, gone) > gone)
+
+    old, new = producer(session, "-old"), producer(session, "-new")
+    plain((b"a", b"plain"), (b"b", b"plain"))
+    transact(new, 0, b"a", b"c", committed=True)
+    transact(new, 0, b"b", b"d", committed=False)
+    transact(old, 0, b"c", b"e", committed=False, version=TV1)
+    transact(old, 2, b"e", committed=True, version=TV1)
+    plain((b"f", b"plain"))
+    transact(old, 3, b"f", committed=False, version=TV1)
+    transact(new, 0, b"g", committed=True)
+    plain((b"a", b"last"), (b"g", b"last"))
+    for _ in range(2):
+        next_round()
+    alter(session, topic, min_cleanable_dirty_ratio="0.01")
+    wait(lambda: base_at(session, topic, 5) > 5)  # the first aborted batch
+    show_transactions(session, topic)
+    for _ in range(4):
+        next_round()
+        show_transactions(session, topic)
+    transact(old, 4, b"e", committed=True, version=TV1)
+    for _ in range(4):
+        next_round()
+        show_transactions(session, topic)
+    producers(session, topic)
+
+
+def show_transactions(session: Session, topic: str) -> None:
+    """Record the shape of a log, and what a read_committed consumer is told of aborts."""
+    shapes = [_shape(header) for header in batches(session, topic)]
+    session.exchanges.append(Exchange("shapes", ApiKey.FETCH, 12, shapes))
+    for at in range(0, offset(session, topic, -1), 3):
+        session.ask(read(topic, offset=at), 12, label=f"from {at}", edit=first_batch)
+
+
 CASES = [
     retention_by_time,
     retention_of_everything,
@@ -334,6 +411,7 @@ CASES = [
     compaction,
     compaction_of_producers,
     tombstones_that_are_outlived,
+    compaction_of_transactions,
 ]
 
 
