@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from mockbroker.actors.private_files import write_private
+
 try:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -54,9 +56,10 @@ class ServerFiles:
 
 
 class Authority:
-    """A certificate authority whose files lie in `directory`.
+    """A certificate authority whose files lie in `directory`; one that lies there is taken up.
 
-    `ca_path` is what clients trust as PEM, `truststore_path` the same as PKCS12 for Java.
+    `ca_path` is what clients trust as PEM, `truststore_path` the same as PKCS12 for Java. Raises
+    ValueError when the files that are there cannot be read.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -64,8 +67,27 @@ class Authority:
         self.ca_path = directory / "ca.pem"
         self.truststore_path = directory / "truststore.p12"
         self.password = STORE_PASSWORD
-        self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name("mockbroker test CA", "tests")
+        key_path = directory / "ca.key"
+        if key_path.exists():
+            key = serialization.load_pem_private_key(key_path.read_bytes(), None)
+            if not isinstance(key, ec.EllipticCurvePrivateKey):
+                raise ValueError(f"{key_path} is not the key of a test authority")
+            self._key = key
+            self._certificate = x509.load_pem_x509_certificate(self.ca_path.read_bytes())
+        else:
+            self._key = ec.generate_private_key(ec.SECP256R1())
+            self._certificate = self._self_signed()
+            _write_key(key_path, self._key)
+            self.ca_path.write_bytes(_pem(self._certificate))
+            self.truststore_path.write_bytes(
+                pkcs12.serialize_java_truststore(
+                    [pkcs12.PKCS12Certificate(self._certificate, b"mockbroker")],
+                    serialization.BestAvailableEncryption(STORE_PASSWORD.encode()),
+                )
+            )
+
+    def _self_signed(self) -> x509.Certificate:
         usage = x509.KeyUsage(
             digital_signature=True,
             key_cert_sign=True,
@@ -77,18 +99,11 @@ class Authority:
             encipher_only=False,
             decipher_only=False,
         )
-        self._certificate = (
+        return (
             self._builder(self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(usage, critical=True)
             .sign(self._key, hashes.SHA256())
-        )
-        self.ca_path.write_bytes(_pem(self._certificate))
-        self.truststore_path.write_bytes(
-            pkcs12.serialize_java_truststore(
-                [pkcs12.PKCS12Certificate(self._certificate, b"mockbroker")],
-                serialization.BestAvailableEncryption(STORE_PASSWORD.encode()),
-            )
         )
 
     def server(self, hosts: Iterable[str]) -> ServerFiles:
@@ -202,11 +217,9 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
-    path.touch(mode=0o600)
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
     )
+    write_private(path, pem)

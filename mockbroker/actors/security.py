@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockbroker.actors.config import SASL_MECHANISMS, ListenerSpec, ServerConfig, ServerError
+from mockbroker.actors.private_files import write_private
 from mockbroker.actors.secure_connection import SaslConnection, SecureConnection
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.tls import TlsTransport
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     from mockbroker.actors.token_keys import TokenKeys
     from mockbroker.core.cluster import Cluster
     from mockbroker.handlers.base import ConnectionInfo
+
+
+TOKEN_KEY = "tokens.key"  # noqa: S105 - the name of a file
+"""The file of the key that signs tokens."""
 
 
 class ListenerSettings:
@@ -119,14 +124,23 @@ class Security:
         """The test authority that signs the brokers' certificates and those of clients."""
         from mockbroker.actors.certificates import Authority
 
-        return Authority(self.directory)
+        try:
+            return Authority(self.directory)
+        except (OSError, ValueError) as error:
+            raise ServerError(f"no authority can be made in {self.directory}: {error}") from None
 
     @cached_property
     def tokens(self) -> TokenKeys:
         """The keys that sign OAUTHBEARER tokens."""
         from mockbroker.actors.token_keys import TokenKeys
 
-        return TokenKeys(self._cluster.now_ms)
+        wanted = self._config.security_directory
+        path = None if wanted is None else wanted / TOKEN_KEY
+        pem = None if path is None or not path.exists() else path.read_bytes()
+        try:
+            return TokenKeys(self._cluster.now_ms, pem)
+        except ValueError as error:
+            raise ServerError(f"{path} is not a key for tokens: {error}") from None
 
     @property
     def has_authority(self) -> bool:
@@ -168,9 +182,7 @@ class Security:
         if self.has_authority:
             self.authority.client()
         if any("OAUTHBEARER" in realm.mechanisms() for realm in self.realms()):
-            path = self.directory / "tokens.key"
-            path.touch(mode=0o600)
-            path.write_bytes(self.tokens.private_pem())
+            write_private(self.directory / TOKEN_KEY, self.tokens.private_pem())
         return self.directory
 
     def realms(self) -> list[Realm]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockbroker.actors.config import ServerError
+from mockbroker.actors.private_files import write_private
 
 if TYPE_CHECKING:
     from mockbroker.actors.security import ListenerSettings, Security
@@ -74,8 +75,7 @@ def _load_keys(context: ssl.SSLContext, security: Security, settings: ListenerSe
         pem = certificates + key_pem
         key_password = key_password or password
     path = security.directory / f"keystore-{settings.listener.name.lower()}.pem"
-    path.touch(mode=0o600)
-    path.write_bytes(pem)
+    write_private(path, pem)
     try:
         # A password that is never asked for must be given all the same: OpenSSL would prompt.
         context.load_cert_chain(path, password=key_password or "")

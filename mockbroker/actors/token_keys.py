@@ -29,10 +29,25 @@ _COORDINATE_BYTES = 32  # of a point on P-256
 
 
 class TokenKeys:
-    """One key pair for each algorithm, made when it is first used. `now_ms` dates the tokens."""
+    """One key pair for each algorithm, made when it is first used. `now_ms` dates the tokens.
 
-    def __init__(self, now_ms: Callable[[], int]) -> None:
+    `private_pem` is a key to take instead of making one. Raises ValueError when it is none.
+    """
+
+    def __init__(self, now_ms: Callable[[], int], private_pem: bytes | None = None) -> None:
         self._now_ms = now_ms
+        self.algorithm = "ES256"
+        """What tokens are signed with unless another algorithm is asked for."""
+        if private_pem is None:
+            return
+        key = serialization.load_pem_private_key(private_pem, None)
+        if isinstance(key, rsa.RSAPrivateKey):
+            self.algorithm = "RS256"
+            self._rsa = key
+        elif isinstance(key, ec.EllipticCurvePrivateKey) and isinstance(key.curve, ec.SECP256R1):
+            self._ec = key
+        else:
+            raise ValueError("tokens are signed with an RSA key or one on the curve P-256")
 
     @cached_property
     def _rsa(self) -> rsa.RSAPrivateKey:
@@ -46,7 +61,7 @@ class TokenKeys:
         self,
         user: str,
         *,
-        algorithm: str = "ES256",
+        algorithm: str | None = None,
         lifetime_s: float = LIFETIME_S,
         claims: Mapping[str, object] | None = None,
     ) -> str:
@@ -54,6 +69,7 @@ class TokenKeys:
 
         `algorithm` is ES256, RS256, or `none` for a token that is not signed.
         """
+        algorithm = algorithm or self.algorithm
         now_s = self._now_ms() / 1000
         body = {
             "sub": user,
@@ -100,9 +116,9 @@ class TokenKeys:
             return False
         return False
 
-    def private_pem(self, algorithm: str = "ES256") -> bytes:
+    def private_pem(self, algorithm: str | None = None) -> bytes:
         """The private key as PEM, for programs that sign tokens of their own."""
-        key = self._rsa if algorithm == "RS256" else self._ec
+        key = self._rsa if (algorithm or self.algorithm) == "RS256" else self._ec
         return key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,

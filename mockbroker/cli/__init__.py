@@ -17,6 +17,7 @@ main = LazyGroup(
         "produce": ("mockbroker.cli.produce:produce", "Send lines of standard input as records."),
         "consume": ("mockbroker.cli.consume:consume", "Print the records of a topic."),
         "groups": ("mockbroker.cli.groups:groups", "List, describe, reset and delete groups."),
+        "token": ("mockbroker.cli.token:token", "Sign a token for OAUTHBEARER clients."),
         "codec": ("mockbroker.cli.codec:codec", "Show how messages look on the wire."),
         "decode": ("mockbroker.cli.decode:decode", "Explain bytes of the Kafka protocol."),
     },

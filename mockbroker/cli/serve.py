@@ -173,20 +173,18 @@ async def _serve(
             await _announce_and_serve(server, config, admin_port, ready_file)
 
 
-def _ready_line(server: ClusterServer, config: ServerConfig) -> str:
-    """The first listener's addresses as `bootstrap`, the others' by their names."""
-    line = f"ready bootstrap={server.bootstrap_servers}"
-    for listener in config.listeners[1:]:
-        line += f" {listener.name}={server.bootstrap(listener.name)}"
+def _other_listeners(server: ClusterServer, config: ServerConfig) -> str:
+    """For the ready line: the addresses of the listeners after the first, and where files are."""
+    words = [f" {each.name}={server.bootstrap(each.name)}" for each in config.listeners[1:]]
     if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
-        line += f" files={server.security.write_files()}"
-    return line
+        words.append(f" files={server.security.write_files()}")
+    return "".join(words)
 
 
 async def _announce_and_serve(
     server: ClusterServer, config: ServerConfig, admin_port: int | None, ready_file: Path | None
 ) -> None:
-    line = _ready_line(server, config)
+    line = f"ready bootstrap={server.bootstrap_servers}"
     admin = None
     try:
         if admin_port is not None:
@@ -203,6 +201,7 @@ async def _announce_and_serve(
             except AdminError as error:
                 raise ServerError(str(error)) from None
             line += f" admin=http://{admin.host}:{admin.port}"
+        line += _other_listeners(server, config)
         if ready_file is not None:
             _write_ready_file(ready_file, line)
         print(line, flush=True)  # noqa: T201 - this line is what the command is for
