@@ -32,4 +32,6 @@ class Actions:
     shrink_isr = partition_interventions.shrink_isr
     hold_high_watermark = partition_interventions.hold_high_watermark
     release_high_watermark = partition_interventions.release_high_watermark
+    move_coordinator = interventions.move_coordinator
+    unload_coordinator = interventions.unload_coordinator
     set_high_watermark = partition_interventions.set_high_watermark

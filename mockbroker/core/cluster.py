@@ -345,14 +345,14 @@ class Cluster(Actions):
             observer(event)
 
     def leader_changed(self, partition: Partition) -> None:
-        """A partition has another leader or epoch: coordinators on it move.
-
-        Groups are read when somebody asks for them; transactions at once, because ends that are
-        decided have to be carried through.
-        """
+        """A partition has another leader or epoch: coordinators on it move."""
         leader = self.process_of(partition.leader_id)
-        if leader is not None and partition.topic.name == TRANSACTION_STATE_TOPIC:
+        if leader is None or not partition.topic.is_internal:
+            return
+        if partition.topic.name == TRANSACTION_STATE_TOPIC:
             leader.transactions.elected(partition)
+        elif partition.topic.name == GROUP_METADATA_TOPIC:
+            leader.groups.elected(partition)
 
     # -- upkeep of logs ----------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """The group coordinator of one broker: a shard for each partition of `__consumer_offsets` it leads.
 
-A group belongs to the partition its id hashes to, and lives on that partition's leader. A shard is
-read from the log when it is first needed after the broker became the leader; asking any other
-broker gives NOT_COORDINATOR.
+A group belongs to the partition its id hashes to, and lives on that partition's leader. A broker
+that is elected reads the partition at its next turn, or as soon as somebody asks: from then on
+sessions run. With `mockbroker.coordinator.load.ms` that takes a while, in which it answers
+COORDINATOR_LOAD_IN_PROGRESS. Asking any other broker gives NOT_COORDINATOR.
 
 Source: GroupCoordinatorService.
 """
@@ -10,6 +11,7 @@ Source: GroupCoordinatorService.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.group_classic import GroupSettings
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from mockbroker.core.partition import Partition
     from mockbroker.core.presence import Presence
     from mockbroker.core.topic import Topic
+
+
+LOAD_MS = "mockbroker.coordinator.load.ms"
 
 
 class GroupCoordinator:
@@ -77,7 +82,7 @@ class GroupCoordinator:
             return ErrorCode.NOT_COORDINATOR
         shard = self._shards.get(partition.index)
         if shard is None or shard.unloaded or shard.partition is not partition:
-            shard = self._load(partition)
+            shard = self._open(partition, self._cluster.config_int(LOAD_MS))
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else shard
 
     def shards(self) -> Iterator[GroupShard | ErrorCode]:
@@ -87,15 +92,47 @@ class GroupCoordinator:
             if partition.leader_id == self.broker_id:
                 yield self.shard(partition)
 
-    def _load(self, partition: Partition) -> GroupShard:
+    # --------------------------------------------------------------------------- coming and going
+
+    def elected(self, partition: Partition) -> None:
+        """Look after the groups of a partition that this broker leads from now on."""
+        if partition.log.end_offset > partition.log.start_offset:
+            self._cluster.timers.call_at(self._cluster.now_ms(), partial(self._ensure, partition))
+
+    def _ensure(self, partition: Partition) -> None:
+        self.shard(partition)
+
+    def reload(self, partition: Partition, load_ms: int) -> None:
+        """Forget what is in a partition and read it anew, which takes `load_ms`."""
+        shard = self._shards.get(partition.index)
+        if shard is not None:
+            shard.unload()
+        if partition.leader_id == self.broker_id:
+            self._open(partition, load_ms)
+
+    def _open(self, partition: Partition, load_ms: int) -> GroupShard:
         shard = GroupShard(self._cluster, partition, self.broker_id, self.settings)
         self._shards[partition.index] = shard
+        shard.loading = True
+        if load_ms <= 0:
+            self._load(shard)
+        else:
+            due_ms = self._cluster.now_ms() + load_ms
+            self._cluster.timers.call_at(due_ms, lambda: self._load(shard))
+        return shard
+
+    def _load(self, shard: GroupShard) -> None:
+        partition = shard.partition
+        if self._shards.get(partition.index) is not shard or shard.unloaded or partition.deleted:
+            return
+        if partition.leader_id != self.broker_id:
+            shard.unloaded = True
+            return
         load(shard, self._cluster.now_ms())
         shard.start()
         if not self._expiring:
             self._expiring = True
             self._schedule_expiry()
-        return shard
 
     # ------------------------------------------------------------------------------------- upkeep
 

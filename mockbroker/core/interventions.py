@@ -16,9 +16,12 @@ from mockbroker.core.controller import CONTROLLED, UNCLEAN
 from mockbroker.core.errors import ActionError
 from mockbroker.core.events import NetworkChanged
 from mockbroker.core.isolation import links_between
+from mockbroker.core.partition_interventions import move_leader
+from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.partition import Partition
 
 
 def stop_broker(
@@ -116,6 +119,45 @@ def fail_log_dir(cluster: Cluster, node_id: int, path: str | None = None) -> Non
     if broker.state == STOPPED:
         raise ActionError(f"broker {node_id} is stopped")
     cluster.controller.fail_log_dir(broker, path)
+
+
+# -- coordinators ----------------------------------------------------------------------------------
+
+
+def move_coordinator(cluster: Cluster, key: str, node_id: int, kind: str = "group") -> None:
+    """Let another broker coordinate a group, or with kind "transaction" a transactional id.
+
+    It has to be in sync on the partition of the internal topic that the key belongs to; all keys
+    of that partition move.
+    """
+    partition = _coordinator_partition(cluster, key, kind)
+    move_leader(cluster, partition.topic.name, partition.index, node_id)
+
+
+def unload_coordinator(cluster: Cluster, key: str, load_ms: int = 0, kind: str = "group") -> None:
+    """Let the coordinator of a group or transactional id forget what it knows and read its log.
+
+    That takes `load_ms`, in which clients get COORDINATOR_LOAD_IN_PROGRESS.
+    """
+    partition = _coordinator_partition(cluster, key, kind)
+    leader = cluster.brokers.get(partition.leader_id)
+    if leader is None:
+        raise ActionError(f"{partition.topic.name}-{partition.index} has no leader")
+    (leader.groups if kind == GROUP else leader.transactions).reload(partition, load_ms)
+
+
+GROUP = "group"
+COORDINATOR_TOPICS = {GROUP: GROUP_METADATA_TOPIC, "transaction": TRANSACTION_STATE_TOPIC}
+
+
+def _coordinator_partition(cluster: Cluster, key: str, kind: str) -> Partition:
+    topic = COORDINATOR_TOPICS.get(kind)
+    if topic is None:
+        raise ActionError(f"there are coordinators of {sorted(COORDINATOR_TOPICS)}, not {kind!r}")
+    partition = cluster.partition(topic, cluster.find_coordinator_partition(key, topic))
+    if partition is None:
+        raise ActionError(f"{key!r} has no coordinator yet: there is no topic {topic}")
+    return partition
 
 
 # -- the network between brokers -------------------------------------------------------------------

@@ -136,15 +136,13 @@ def shrink_isr(
 def hold_high_watermark(cluster: Cluster, topic: str, partition: int | None) -> None:
     """Let the high watermark stay where it is, whatever is replicated, until it is released."""
     for found in _partitions(cluster, topic, partition):
-        found.high_watermark_limit = found.high_watermark
+        cluster.replication.limit(found, found.high_watermark)
 
 
 def release_high_watermark(cluster: Cluster, topic: str, partition: int | None) -> None:
     """Let the high watermark go to where it belongs."""
     for found in _partitions(cluster, topic, partition):
-        found.high_watermark_limit = None
-        if found.advance_high_watermark():
-            found.notify()
+        cluster.replication.unlimit(found)
 
 
 def set_high_watermark(cluster: Cluster, topic: str, partition: int, offset: int) -> None:
@@ -159,7 +157,7 @@ def set_high_watermark(cluster: Cluster, topic: str, partition: int, offset: int
             f"{offset} is not within the log of {_name(found)}, which goes from "
             f"{log.start_offset} to {log.end_offset}"
         )
-    found.high_watermark_limit = offset
+    cluster.replication.limit(found, offset)
     found.force_high_watermark(offset)
 
 

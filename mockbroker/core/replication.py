@@ -33,7 +33,7 @@ STEPWISE = "stepwise"
 class Replication:
     """The replicas of one cluster, and the network that they fetch over."""
 
-    __slots__ = ("_cluster", "_geared", "_held", "_lag_ms", "_stepwise", "network")
+    __slots__ = ("_cluster", "_geared", "_held", "_lag_ms", "_limited", "_stepwise", "network")
 
     def __init__(self, cluster: Cluster, network: Network | None = None) -> None:
         self._cluster = cluster
@@ -43,8 +43,14 @@ class Replication:
         # Rules: followers that do not fetch, and those that get answers late.
         self._held: set[tuple[Partition, int]] = set()
         self._lag_ms: dict[tuple[Partition, int], int] = {}
+        self._limited: set[Partition] = set()  # those whose high watermark is held
 
     # -- what is possible --------------------------------------------------------------------------
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything that is written is on every replica at once."""
+        return not self._geared and not self._limited
 
     def is_running(self, node_id: int) -> bool:
         """Whether the process of a broker is there and not paused."""
@@ -106,6 +112,18 @@ class Replication:
         self._lag_ms.pop((partition, node_id), None)
         self.assignment_changed(partition)
 
+    def limit(self, partition: Partition, offset: int) -> None:
+        """Let the high watermark not go beyond `offset`."""
+        partition.high_watermark_limit = offset
+        self._limited.add(partition)
+
+    def unlimit(self, partition: Partition) -> None:
+        """Let the high watermark go to where it belongs."""
+        partition.high_watermark_limit = None
+        self._limited.discard(partition)
+        if partition.advance_high_watermark():
+            partition.notify()
+
     # -- changes -----------------------------------------------------------------------------------
 
     def partitions_created(self, partitions: Iterable[Partition]) -> None:
@@ -158,6 +176,8 @@ class Replication:
 
     def forget(self, partition: Partition) -> None:
         """The partition is gone, or is in the first gear altogether."""
+        if partition.deleted:
+            self._limited.discard(partition)
         geared = self._geared.pop(partition, None)
         if geared is not None:
             geared.close()

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from mockbroker.core.partition import Partition
 
 
+LOAD_MS = "mockbroker.coordinator.load.ms"
+
+
 class TransactionCoordinator:
     """The transactional ids that broker `broker_id` coordinates."""
 
@@ -86,8 +89,13 @@ class TransactionCoordinator:
 
     def elected(self, partition: Partition) -> None:
         """Read a partition that this broker has begun to lead, once what goes on is over."""
+        self.reload(partition, self.cluster.config_int(LOAD_MS))
+
+    def reload(self, partition: Partition, load_ms: int) -> None:
+        """Forget what is in a partition and read it anew, which takes `load_ms`."""
         shard = self._open(partition)
-        self.cluster.timers.call_at(self.cluster.now_ms(), lambda: self._load(shard))
+        due_ms = self.cluster.now_ms() + load_ms
+        self.cluster.timers.call_at(due_ms, lambda: self._load(shard))
 
     def _open(self, partition: Partition) -> TransactionShard:
         former = self._shards.get(partition.index)

@@ -2,8 +2,8 @@
 
 All that the new leader has counts, also above its high watermark: that may be late, and what was
 acknowledged by the leader before is among it. A later record of the same id replaces an earlier
-one, a tombstone removes it. What was decided (PrepareCommit, PrepareAbort) has its markers sent again;
-the partitions that have theirs already take them as repeated.
+one, a tombstone removes it. What was decided (PrepareCommit, PrepareAbort) has its markers sent
+again; the partitions that have theirs already take them as repeated.
 
 Source: TransactionStateManager.loadTransactionMetadata.
 """

@@ -10,6 +10,7 @@ from mockbroker.core.group_consumer_events import (
 from mockbroker.core.group_consumer_states import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from mockbroker.core.ids import uuid_text
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -23,6 +24,7 @@ NO_TIMEOUT = -1
 
 
 @api(ApiKey.CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
+@replicated
 def consumer_group_heartbeat(
     ctx: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_groups import (
     DeletableGroupResult,
@@ -12,6 +13,7 @@ from mockbroker_protocol.messages.delete_groups import (
 
 
 @api(ApiKey.DELETE_GROUPS, versions=(0, 2))
+@replicated
 def delete_groups(ctx: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     """A group named twice is deleted, and answered, once."""
     return DeleteGroupsResponse(

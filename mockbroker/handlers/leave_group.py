@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mockbroker.core.group_events import Leave, Leaver, LeaveResult
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.leave_group import (
     LeaveGroupRequest,
@@ -15,6 +16,7 @@ BATCHES_SINCE = 3
 
 
 @api(ApiKey.LEAVE_GROUP, versions=(0, 5))
+@replicated
 def leave_group(ctx: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Before v3 one member leaves, and its error is that of the response."""
     if not request.group_id:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from mockbroker.core.offsets import NO_TIMESTAMP, OffsetAndMetadata
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -33,6 +34,7 @@ class Line(NamedTuple):
 
 
 @api(ApiKey.OFFSET_COMMIT, versions=(2, 10))
+@replicated
 def offset_commit(ctx: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
     """What does not exist is refused by itself; what is wrong with the group, everywhere."""
     answer = _Answer()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -13,6 +14,7 @@ from mockbroker_protocol.messages.offset_delete import (
 
 
 @api(ApiKey.OFFSET_DELETE, versions=(0, 0))
+@replicated
 def offset_delete(ctx: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Partitions that do not exist are refused by themselves; a bad group refuses all."""
     unknown: dict[tuple[str, int], ErrorCode] = {}

@@ -6,6 +6,7 @@ from functools import partial
 
 from mockbroker.core.group_events import Sync, SyncResult
 from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -13,6 +14,7 @@ PROTOCOL_MANDATORY_SINCE = 5
 
 
 @api(ApiKey.SYNC_GROUP, versions=(0, 5))
+@replicated
 def sync_group(
     ctx: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Parked[SyncGroupResponse]:

@@ -15,6 +15,7 @@ from mockbroker.core.txn_gate import Batch, Gate, Operation, Verdict
 from mockbroker.core.txn_offsets import commit_pending
 from mockbroker.core.verification import Guard
 from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -46,6 +47,7 @@ class Line(NamedTuple):
 
 
 @api(ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5))
+@replicated
 def txn_offset_commit(
     ctx: RequestContext, request: TxnOffsetCommitRequest
 ) -> Parked[TxnOffsetCommitResponse]:

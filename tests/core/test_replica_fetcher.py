@@ -101,7 +101,7 @@ AFTER = {
 }
 
 
-@pytest.mark.parametrize(("kind", "state"), product(TRANSITIONS, FetcherState))
+@pytest.mark.parametrize(("kind", "state"), list(product(TRANSITIONS, FetcherState)))
 def test_every_cell_does_what_it_says(kind, state):
     machine, number = in_state(state)
     step = TRANSITIONS[kind][list(FetcherState).index(state)]

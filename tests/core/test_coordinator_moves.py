@@ -1,0 +1,145 @@
+"""Coordinators that move, load and are unloaded, by actions and by the death of brokers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.errors import ActionError
+from mockbroker.core.partition import Partition
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
+from tests.support.group_node import (
+    SESSION_MS,
+    GroupNode,
+    commit_request,
+    fetch_request,
+    heartbeat_request,
+    join_request,
+    sync_request,
+)
+
+E = ErrorCode
+
+
+@pytest.fixture
+def node() -> GroupNode:
+    return GroupNode(racks=(None, None, None))
+
+
+def home(node: GroupNode) -> Partition:
+    index = node.cluster.find_coordinator_partition("g")
+    return node.cluster.topics["__consumer_offsets"].partitions[index]
+
+
+def stable(node: GroupNode) -> str:
+    """A group with one member, which has its assignment and a committed offset."""
+    broker = home(node).leader_id
+    member = node.ask(join_request(), broker=broker).member_id
+    node.ask(join_request("g", member), broker=broker)
+    node.ask(sync_request("g", member, 1, {member: b"part"}), broker=broker)
+    node.ask(commit_request({("t", 0): 7}, "g", member, 1), broker=broker)
+    return member
+
+
+def committed(node: GroupNode) -> int:
+    answer = node.ask(fetch_request({"t": [0]}), broker=home(node).leader_id)
+    offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
+    return offset
+
+
+def beat(node: GroupNode, member: str, broker: int = 0) -> int:
+    answer = node.ask(heartbeat_request("g", member, 1), broker=broker or home(node).leader_id)
+    error: int = answer.error_code
+    return error
+
+
+def another(node: GroupNode) -> int:
+    return next(n for n in home(node).isr if n != home(node).leader_id)
+
+
+@pytest.mark.covers("S79", "S277")
+def test_a_group_goes_on_at_the_broker_that_its_coordinator_moved_to(node):
+    """Same members, generation and offsets; the one before is no coordinator any more."""
+    member = stable(node)
+    former, following = home(node).leader_id, another(node)
+    node.cluster.move_coordinator("g", following)
+    node.advance(0)
+    assert home(node).leader_id == following
+    assert beat(node, member, former) == E.NOT_COORDINATOR
+    assert beat(node, member) == E.NONE
+    assert committed(node) == 7
+
+
+def test_a_coordinator_that_dies_is_followed_by_another_with_all_that_was_acknowledged(node):
+    member = stable(node)
+    node.cluster.stop_broker(home(node).leader_id, "unclean")
+    node.advance(0)
+    assert (beat(node, member), committed(node)) == (E.NONE, 7)
+
+
+def test_a_member_that_does_not_notice_the_move_loses_its_session_on_the_new_coordinator(node):
+    """Nobody asks the new one; it has read its log all the same, and sessions run."""
+    stable(node)
+    node.cluster.move_coordinator("g", another(node))
+    node.advance(0)
+    node.advance(SESSION_MS)
+    (group,) = node.ask(DescribeGroupsRequest(["g"]), broker=home(node).leader_id).groups
+    assert (group.group_state, group.members) == ("Empty", [])
+
+
+def test_a_coordinator_that_takes_its_time_to_load_says_so():
+    """Heartbeats are told nothing is wrong, as Kafka does; commits have to wait."""
+    node = GroupNode(racks=(None,) * 3, configs={"mockbroker.coordinator.load.ms": "500"})
+    node.ask(commit_request({("t", 0): 7}), broker=home(node).leader_id)
+    node.advance(500)
+    member = stable(node)
+    node.cluster.move_coordinator("g", another(node))
+    node.advance(0)
+    node.advance(499)
+    assert beat(node, member) == E.NONE
+    answer = node.ask(commit_request({("t", 0): 8}, "g", member, 1), broker=home(node).leader_id)
+    assert answer.topics[0].partitions[0].error_code == E.COORDINATOR_LOAD_IN_PROGRESS
+    node.advance(1)
+    assert committed(node) == 7
+
+
+def test_a_coordinator_can_be_made_to_load_anew(node):
+    member = stable(node)
+    node.cluster.unload_coordinator("g", load_ms=100)
+    node.advance(99)
+    joined = node.ask(join_request("g", member), broker=home(node).leader_id)
+    assert joined.error_code == E.COORDINATOR_LOAD_IN_PROGRESS
+    node.advance(1)
+    assert beat(node, member) == E.NONE
+
+
+def test_a_load_that_is_overtaken_by_another_move_comes_to_nothing(node):
+    member = stable(node)
+    former = home(node).leader_id
+    node.cluster.unload_coordinator("g", load_ms=100)
+    node.cluster.move_coordinator("g", another(node))
+    node.advance(200)
+    assert beat(node, member, former) == E.NOT_COORDINATOR
+    node.cluster.move_coordinator("g", former)
+    node.advance(0)
+    assert beat(node, member) == E.NONE
+
+
+@pytest.mark.parametrize(
+    ("action", "arguments", "why"),
+    [
+        ("move_coordinator", ("g", 9), "9 is no replica of __consumer_offsets"),
+        ("move_coordinator", ("g", 1, "person"), "not 'person'"),
+        ("move_coordinator", ("x", 1, "transaction"), "no topic __transaction_state"),
+        ("unload_coordinator", ("g", 0, "person"), "not 'person'"),
+    ],
+)
+def test_what_is_refused_says_why(node, action, arguments, why):
+    with pytest.raises(ActionError, match=why):
+        getattr(node.cluster, action)(*arguments)
+
+
+def test_a_coordinator_without_a_leader_cannot_be_unloaded(node):
+    node.cluster.drop_leader("__consumer_offsets", home(node).index)
+    with pytest.raises(ActionError, match="has no leader"):
+        node.cluster.unload_coordinator("g")
