@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockbroker_protocol.records import Record
+from mockbroker_protocol.records import BatchHeader, ControlType, Record, iter_records
 from tests.support.kept_log import KEYS_MAX, NOW_MS, KeptLog
 
 KEYS = st.sampled_from([b"", b"a", b"b", b"c", b"d" * 70, None])
@@ -188,3 +188,73 @@ def test_a_log_that_is_cleaned_emptied_and_cut_holds_what_a_model_says(steps):
             first = next((r[0] for r in model.shown if r[0] >= start and r[3] >= wanted), None)
             found = log.find_timestamp(wanted)
             assert (None if found is None else found.offset) == first
+
+
+# -- with transactions -----------------------------------------------------------------------------
+
+
+def read_committed(kept: KeptLog) -> dict[bytes | None, bytes]:
+    """Key -> newest value, as a consumer reads that is told of the aborted transactions: it drops
+    what their producers wrote, from the first offset to the marker.
+    """
+    log, end = kept.log, kept.last_stable_offset
+    upcoming = log.producers.aborted_between(0, end)
+    aborting: set[int] = set()
+    seen: list[Record] = []
+    for batch in log.batches():
+        header = BatchHeader(batch)
+        if header.base_offset >= end:
+            break
+        while upcoming and upcoming[0].first_offset <= header.last_offset:
+            aborting.add(upcoming.pop(0).producer_id)
+        if header.is_control:
+            aborting.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in aborting):
+            seen += [r for r in iter_records(header, batch) if r.offset >= log.start_offset]
+    return newest_values(seen)
+
+
+TRANSACTIONAL = st.one_of(
+    st.tuples(st.sampled_from(["plain", "data", "data"]), st.sampled_from([1, 2, 3]), KEYS),
+    st.tuples(st.sampled_from(["commit", "abort"]), st.sampled_from([1, 2, 3]), st.none()),
+    st.tuples(st.sampled_from(["clean", "clean", "expire"]), st.none(), st.none()),
+)
+
+
+@given(st.lists(TRANSACTIONAL, max_size=60), st.booleans())
+def test_consumers_of_committed_records_see_the_same_before_and_after(steps, bumping):
+    """However transactions lie across each other and across the rounds; with `bumping`, markers
+    raise the epoch of their producer (KIP-890).
+    """
+    kept = KeptLog(delete_retention_ms=0)
+    log, epochs, sequences, ongoing = kept.log, dict.fromkeys((1, 2, 3), 0), {}, set()
+    for number, (what, producer, key) in enumerate(steps):
+        if what == "plain":
+            kept.write((key, b"%d" % number))
+        elif what == "data":
+            sequence = sequences.get(producer, 0)
+            record = (key, b"%d" % number)
+            kept.write_as(producer, sequence, record, epoch=epochs[producer], transactional=True)
+            sequences[producer] = sequence + 1
+            ongoing.add(producer)
+        elif what in ("commit", "abort") and producer in ongoing:
+            ongoing.discard(producer)
+            if bumping:
+                epochs[producer] += 1
+                sequences[producer] = 0
+            kind = ControlType.COMMIT if what == "commit" else ControlType.ABORT
+            kept.end(producer, kind, epoch=epochs[producer])
+        elif what == "expire":
+            for later_ms in (0, 10**6):
+                log.producers.expire(NOW_MS + number * 10**7 + later_ms, 10)
+        elif what == "clean":
+            kept.roll()
+            before, stable = read_committed(kept), kept.last_stable_offset
+            end = kept.dirt.first_uncleanable_offset
+            kept.clean()
+            left = [record.key for record in kept.records if record.offset < end]
+            assert len(left) == len(set(left))
+            assert read_committed(kept) == before
+            assert kept.last_stable_offset == stable
+            spans = [(entry.first_offset, entry.last_offset) for entry in log.producers.aborted]
+            assert spans == sorted(spans, key=lambda span: span[1])
