@@ -6,9 +6,12 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import mockbroker.pipe.Pipe;
 
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -18,6 +21,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 
@@ -31,6 +35,23 @@ final class Producers {
         ops.put("producer.sendMany", this::sendMany);
         ops.put("producer.partitionsFor", this::partitionsFor);
         ops.put("producer.metric", this::metric);
+        ops.put("producer.initTransactions", item -> {
+            producer(item).initTransactions();
+            return Json.object();
+        });
+        ops.put("producer.begin", item -> {
+            producer(item).beginTransaction();
+            return Json.object();
+        });
+        ops.put("producer.commit", item -> {
+            producer(item).commitTransaction();
+            return Json.object();
+        });
+        ops.put("producer.abort", item -> {
+            producer(item).abortTransaction();
+            return Json.object();
+        });
+        ops.put("producer.sendOffsets", this::sendOffsets);
         ops.put("producer.close", this::close);
     }
 
@@ -74,6 +95,18 @@ final class Producers {
             lastOffsets.merge(metadata.topic() + "-" + metadata.partition(), metadata.offset(), Math::max);
         }
         return Json.result(lastOffsets);
+    }
+
+    /** {name, offsets: {partition: offset}, group, generation?, member?, instance?}. */
+    private ObjectNode sendOffsets(ObjectNode item) {
+        Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
+        item.get("offsets").properties().forEach(entry -> offsets.put(
+            Json.partition(entry.getKey()), new OffsetAndMetadata(entry.getValue().asLong())));
+        producer(item).sendOffsetsToTransaction(offsets, new ConsumerGroupMetadata(
+            item.get("group").asText(), item.path("generation").asInt(-1),
+            item.path("member").asText(""),
+            Optional.ofNullable(item.path("instance").textValue())));
+        return Json.object();
     }
 
     private static ProducerRecord<byte[], byte[]> record(JsonNode record) {

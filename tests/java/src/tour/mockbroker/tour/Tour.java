@@ -21,6 +21,7 @@ public final class Tour {
         AdminTopics.register(ops);
         AdminGroups.register(ops);
         AdminCluster.register(ops);
+        AdminTransactions.register(ops);
         Security.register(ops);
         Tools.register(ops);
         Pipe.serve(ops);
