@@ -16,6 +16,7 @@ from tests.support.tour import POMS, Tour
 CONFIGS = {
     "group.consumer.heartbeat.interval.ms": "200",
     "group.consumer.min.heartbeat.interval.ms": "200",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
 
 
