@@ -53,6 +53,8 @@ INBOX_BYTES = 16 * 1024
 # wait for the next request.
 ANSWERS_BETWEEN_YIELDS = 16
 API_VERSIONS = int(ApiKey.API_VERSIONS)
+# The first two bytes of a TLS handshake, taken for those of a frame's size.
+TLS_CLIENT_HELLO = 0x1603
 
 _SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ii").pack  # size and correlation id: response header v0
@@ -264,6 +266,8 @@ class Connection:
         size: int = _SIZE(self._inbox, self._start)[0]
         if 0 <= size <= self._request_bytes_max:
             return size
+        if size >> 16 == TLS_CLIENT_HELLO:
+            raise ProtocolError("the client speaks TLS, which this listener does not")
         raise ProtocolError(f"frame size {size} at byte 0 is outside 0..{self._request_bytes_max}")
 
     async def _read_frame(self) -> bytearray | None:

@@ -65,6 +65,7 @@ class SecureConnection(Connection):
 
     async def _serve_all(self) -> None:
         if self._tls is not None:
+            await self._gate.wait()  # a stopped process shakes no hands
             await self._shake_hands(self._tls)
         await super()._serve_all()
 

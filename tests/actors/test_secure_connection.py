@@ -506,6 +506,26 @@ def test_a_client_that_speaks_no_tls_is_one_log_line(caplog):
     assert "TLS handshake failed" in caplog.text
 
 
+def test_a_client_of_tls_on_a_plain_listener_is_one_log_line(caplog):
+    with Cluster(brokers=1) as kafka:
+        with pytest.raises(OSError, match=r"(?i)eof|reset"):
+            SaslConnection(kafka, context=ssl.create_default_context())
+        until_closed(kafka)
+    assert "the client speaks TLS, which this listener does not" in caplog.text
+
+
+def test_a_paused_broker_shakes_no_hands():
+    with Cluster(brokers=1, security_protocol="SSL") as kafka:
+        kafka.pause_broker(1)
+        sock = socket.create_connection(kafka.endpoint(1), timeout=0.2)
+        context = ssl.create_default_context(cafile=kafka.tls.ca_path)
+        with pytest.raises(TimeoutError):
+            context.wrap_socket(sock, server_hostname="127.0.0.1")
+        kafka.resume_broker(1)
+        with over_tls(kafka) as connection:
+            assert serves(connection)
+
+
 def until_closed(kafka: Cluster) -> None:
     """Return once every connection is over, and what is to be logged has been."""
     while kafka.call(lambda _: kafka.server.stats.connections_open):

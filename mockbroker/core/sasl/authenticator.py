@@ -22,6 +22,7 @@ _KINDS = {
     int(ApiKey.SASL_HANDSHAKE): RequestKind.HANDSHAKE,
     int(ApiKey.SASL_AUTHENTICATE): RequestKind.TOKEN,
 }
+_API_KEYS = frozenset(map(int, ApiKey))
 # Who proves itself more often is told that this is no time for a handshake (KafkaChannel).
 REAUTHENTICATION_INTERVAL_MIN_MS = 1000
 
@@ -104,7 +105,10 @@ class Authenticator:
                 return Verdict.CLOSE
         verdict = ADMISSION[self.state][kind]
         if verdict is not Verdict.ADMIT and self.state is not SaslState.MECHANISM_CHANGED:
-            self.reason = f"{kind.value} request in the state {self.state.value!r}"
+            name = ApiKey(api_key).name if api_key in _API_KEYS else f"API key {api_key}"
+            self.reason = (
+                f"{name} in the state {self.state.value!r}: the client has to authenticate"
+            )
         if verdict is Verdict.REFUSE:
             self._step(SaslEvent.REFUSED)
         return verdict
