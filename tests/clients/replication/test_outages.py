@@ -1,0 +1,113 @@
+"""Clients and brokers that are cut off, die or come back: metadata, groups, what goes on."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from mockbroker_fixtures import Cluster
+from tests.support.librdkafka import (
+    TIMEOUT_S,
+    admin_client,
+    open_consumer,
+    poll,
+    produce,
+    read_all,
+    values,
+)
+from tests.support.replicated import TOPIC, Brokers
+
+
+def alone(brokers: Brokers, node_id: int) -> str:
+    """The address of one broker."""
+    host, port = brokers.kafka.endpoint(node_id)
+    return f"{host}:{port}"
+
+
+@pytest.mark.covers("S74")
+def test_an_isolated_broker_answers_from_what_it_knew(brokers: Brokers) -> None:
+    """Brokers 1 and 2 are gone for broker 3: it tells of them, acknowledges no acks=all, and takes
+    records that are lost afterwards.
+    """
+    brokers.create((3, 1, 2), min_insync_replicas="2")
+    produce(brokers.bootstrap, TOPIC, ["a"])
+    brokers.do(lambda cluster: cluster.cut_network(3))
+    told = admin_client(alone(brokers, 3)).list_topics(TOPIC, TIMEOUT_S)
+    assert (sorted(told.brokers), told.topics[TOPIC].partitions[0].leader) == ([1, 2, 3], 3)
+    produce(alone(brokers, 3), TOPIC, ["lost"], acks=1)
+    with pytest.raises(KafkaException) as refused:
+        produce(alone(brokers, 3), TOPIC, ["no"], acks="all", request_timeout_ms=300, retries=0)
+    assert refused.value.args[0].code() in (
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError._TIMED_OUT,
+        KafkaError._MSG_TIMED_OUT,
+    )
+    rest = f"{alone(brokers, 1)},{alone(brokers, 2)}"
+    told = admin_client(rest).list_topics(TOPIC, TIMEOUT_S)
+    assert (sorted(told.brokers), told.topics[TOPIC].partitions[0].leader) == ([1, 2], 1)
+    produce(rest, TOPIC, ["kept"], acks="all")
+    brokers.do(lambda cluster: cluster.heal_network())
+    brokers.settle()
+    assert values(read_all(brokers.bootstrap, TOPIC, 2)) == ["a", "kept"]
+
+
+@pytest.mark.covers("S270", "S275")
+def test_reads_go_on_as_long_as_one_member_of_the_isr_lives(brokers: Brokers) -> None:
+    """Two of three brokers die one after the other, and come back."""
+    brokers.create((1, 2, 3))
+    produce(brokers.bootstrap, TOPIC, ["a"])
+    for node_id in (1, 2):
+        brokers.kafka.stop_broker(node_id, how="unclean")
+        assert "a" in values(read_all(brokers.bootstrap, TOPIC, 1))
+        produce(brokers.bootstrap, TOPIC, [f"without {node_id}"], acks="all")
+    assert brokers.metadata().isrs == [3]
+    for node_id in (2, 1):
+        brokers.kafka.start_broker(node_id)
+    brokers.settle()
+    expected = ["a", "without 1", "without 2"]
+    assert values(read_all(brokers.bootstrap, TOPIC, 3)) == expected
+
+
+@pytest.mark.covers("S277")
+@pytest.mark.mock_kafka(configs={"offsets.topic.num.partitions": "1"})
+def test_offsets_survive_the_death_of_the_coordinator(kafka: Cluster, brokers: Brokers) -> None:
+    """A group's member commits to one broker and goes on at the next."""
+    brokers.create()
+    produce(brokers.bootstrap, TOPIC, ["a", "b", "c"])
+
+    def coordinator() -> int:
+        topic = "__consumer_offsets"
+        return kafka.call(lambda cluster: cluster.topics[topic].partitions[0].leader_id)
+
+    with open_consumer(brokers.bootstrap, group_id="g", session_timeout_ms=6000) as consumer:
+        consumer.subscribe([TOPIC])
+        assert values(poll(consumer, 2)) in (["a", "b"], ["a", "b", "c"])
+        consumer.commit(offsets=[TopicPartition(TOPIC, 0, 1)], asynchronous=False)
+        former = coordinator()
+        kafka.stop_broker(former, how="unclean")
+        assert coordinator() != former
+        (committed,) = consumer.committed([TopicPartition(TOPIC, 0)], TIMEOUT_S)
+        assert committed.offset == 1
+        consumer.commit(offsets=[TopicPartition(TOPIC, 0, 2)], asynchronous=False)
+    kafka.start_broker(former)
+    with open_consumer(brokers.bootstrap, group_id="g") as consumer:
+        (committed,) = consumer.committed([TopicPartition(TOPIC, 0)], TIMEOUT_S)
+        assert committed.offset == 2
+
+
+@pytest.mark.covers("S48", "S309")
+def test_a_partition_moves_to_another_broker_under_its_readers(brokers: Brokers) -> None:
+    """From 1, 2 to 2, 3: a consumer that reads all the while misses nothing."""
+    brokers.create((1, 2))
+    produce(brokers.bootstrap, TOPIC, ["a"])
+    with open_consumer(brokers.bootstrap) as consumer:
+        consumer.assign([TopicPartition(TOPIC, 0, 0)])
+        assert values(poll(consumer, 1)) == ["a"]
+        from mockbroker.core.reassignment import reassign
+
+        brokers.do(lambda c: reassign(c, TOPIC, 0, [2, 3], may_change_factor=True))
+        brokers.until(lambda: brokers.metadata().replicas == [2, 3])
+        told = brokers.metadata()
+        assert (told.leader, sorted(told.isrs)) == (2, [2, 3])
+        produce(brokers.bootstrap, TOPIC, ["b"])
+        assert values(poll(consumer, 1)) == ["b"]
