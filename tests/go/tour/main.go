@@ -39,6 +39,9 @@ type step struct {
 	TimeoutMs  int               `json:"timeout_ms"`
 	Configs    map[string]string `json:"configs"`
 	Committed  bool              `json:"read_committed"`
+	Commit     bool              `json:"commit"`
+	ID         string            `json:"transactional_id"`
+	Source     string            `json:"source"`
 }
 
 // record is one record on its way in or out; offsets and timestamps are filled in by the broker.
@@ -55,6 +58,7 @@ type record struct {
 type tour struct {
 	bootstrap []string
 	members   map[string]*member
+	producers map[string]*kgo.Client // transactional ones
 }
 
 type operation func(*tour, context.Context, step) (any, error)
@@ -80,6 +84,11 @@ var operations = map[string]operation{
 	"groups":         groups,
 	"committed":      committed,
 	"delete_group":   deleteGroup,
+	"txn_open":       txnOpen,
+	"txn_send":       txnSend,
+	"txn_end":        txnEnd,
+	"txn_close":      txnClose,
+	"transform":      transform,
 }
 
 func connect(t *tour, _ context.Context, s step) (any, error) {
@@ -136,7 +145,7 @@ func (t *tour) answer(line []byte) map[string]any {
 }
 
 func main() {
-	t := &tour{members: map[string]*member{}}
+	t := &tour{members: map[string]*member{}, producers: map[string]*kgo.Client{}}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
