@@ -245,7 +245,8 @@ class PartitionReplication:
             and self._cluster.replication.may_be_in_sync(partition, node_id)
         ):
             change = PartitionChange(self._cluster, partition)
-            change.isr.append(node_id)
+            # Whenever the leader changes the ISR, its members are put in order.
+            change.isr = sorted((*change.isr, node_id))
             change.apply("caught up")
 
     # -- the way back to the first gear ------------------------------------------------------------
@@ -369,7 +370,7 @@ class PartitionReplication:
         ]
         if late:
             change = PartitionChange(self._cluster, partition)
-            change.isr = [node_id for node_id in partition.isr if node_id not in late]
+            change.isr = sorted(set(partition.isr) - set(late))
             change.apply("lagging")
         self._watch_lag()
 
