@@ -10,13 +10,13 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartiti
 from confluent_kafka.admin import NewTopic
 
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.partition import Partition
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.consumer_protocol import decode_assignment, decode_subscription
 from tests.support.librdkafka import (
     TIMEOUT_S,
     admin_client,
+    delete_topic,
     offsets,
     open_consumer,
     owned,
@@ -339,49 +339,35 @@ def test_fetches_stay_below_the_limits_of_bytes(kafka: Cluster, log: RequestLog)
     assert len([size for size in sizes if size]) == 6
 
 
-@pytest.mark.covers("S23")
-def test_the_six_offsets_of_a_partition_stand_in_order(kafka: Cluster) -> None:
-    """log start <= committed <= position <= last stable offset <= high watermark <= log end."""
-    bootstrap = kafka.bootstrap_servers
-    produce(bootstrap, "t", map(str, range(20)))
-    admin = admin_client(bootstrap)
-    [deleted] = admin.delete_records([TopicPartition("t", 0, 2)]).values()
-    deleted.result(TIMEOUT_S)
-    with open_consumer(bootstrap, group_id="g") as consumer:
-        consumer.subscribe(["t"])
-        [*_, fifth] = poll(consumer, 5)
-        consumer.commit(message=fifth, asynchronous=False)
-        poll(consumer, 6)
-        [position] = consumer.position([TopicPartition("t", 0)])
-        [committed] = consumer.committed([TopicPartition("t", 0)], TIMEOUT_S)
-    log_start, stable, high, end = kafka.call(lambda cluster: offsets_of(cluster.partition("t", 0)))
-    seen = [log_start, committed.offset, position.offset, stable, high, end]
-    assert seen == sorted(seen) == [2, 7, 13, 20, 20, 20]
-
-
-def offsets_of(partition: Partition | None) -> tuple[int, int, int, int]:
-    assert partition is not None
-    return (
-        partition.log_start_offset,
-        partition.last_stable_offset,
-        partition.high_watermark,
-        partition.log_end_offset,
-    )
-
-
-@pytest.mark.covers("S1")
-@pytest.mark.mock_kafka(topics={})
-def test_every_replica_ends_where_the_leader_does(kafka: Cluster) -> None:
-    kafka.create_topic("three", 1, 3)
-    [*_, last] = produce(kafka.bootstrap_servers, "three", map(str, range(10))).offsets
-    assert last == 9
-    ends = kafka.call(
-        lambda cluster: {
-            node_id: cluster.topics["three"].partitions[0].replica(node_id).log.end_offset
-            for node_id in cluster.brokers
-        }
-    )
-    assert ends == {1: 10, 2: 10, 3: 10}
+@pytest.mark.covers("S136")
+def test_the_id_of_a_deleted_topic_is_unknown(kafka: Cluster, log: RequestLog) -> None:
+    """A Fetch that waits when the topic goes is told 3, one that comes later UNKNOWN_TOPIC_ID
+    (100). Both send the client for new metadata, which has the new topic's id.
+    """
+    produce(kafka.bootstrap_servers, "t", map(str, range(10)))
+    with open_consumer(kafka.bootstrap_servers, topic_metadata_refresh_interval_ms=50) as consumer:
+        consumer.assign([TopicPartition("t", 0, 0)])
+        poll(consumer, 10)
+        delete_topic(kafka.bootstrap_servers, "t")
+        kafka.create_topic("t")
+        produce(kafka.bootstrap_servers, "t", ["anew"])
+        deadline = time.monotonic() + TIMEOUT_S
+        found = []
+        while not found:
+            assert time.monotonic() < deadline
+            message = consumer.poll(0.5)
+            if message is not None and message.error() is None:
+                found.append(message)
+    assert (offsets(found), values(found)) == ([0], ["anew"])
+    by_id = {
+        (topic.topic_id, part.error_code)
+        for each in fetched(log)
+        for topic in each.response.responses
+        for part in topic.partitions
+    }
+    new_id = kafka.call(lambda cluster: cluster.topics["t"].topic_id)
+    assert {0} < {error for topic_id, error in by_id if topic_id != new_id} <= {0, 3, 100}
+    assert 0 in {error for topic_id, error in by_id if topic_id == new_id}
 
 
 @pytest.mark.covers("S127")
