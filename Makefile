@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest
 PARALLEL := -n $(JOBS) --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-quick test-java test-spark test-node test-go test-real check \
+.PHONY: help install run test test-failed test-quick test-java test-spark test-node test-go test-real check \
         lint types layers generated generate format bench docs clean lock
 
 help: ## list the targets
@@ -36,6 +36,9 @@ run: $(STAMP) ## start a cluster of three brokers; more flags with ARGS="--topic
 
 test: $(STAMP) ## run every test in parallel; narrow it with ARGS="-k fetch"
 	$(PYTEST) $(PARALLEL) $(ARGS)
+
+test-failed: $(STAMP) ## run what failed last time once more, one test at a time
+	$(PYTEST) --last-failed --last-failed-no-failures none $(ARGS)
 
 test-quick: $(STAMP) ## only the tests that need nothing but Python
 	$(PYTEST) $(PARALLEL) -m 'not (java or spark or node or go or real_kafka)' $(ARGS)
