@@ -122,6 +122,18 @@ class RealKafka:
     ) -> None:
         self._stop()
 
+    def stop_node(self, node: int, *, kill: bool = False) -> None:
+        """End one node, in an orderly way or with SIGKILL. Two of three have to stay."""
+        process = self._processes[node - 1]
+        process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
+        process.wait(30)
+
+    def start_node(self, node: int) -> None:
+        """Start a stopped node again, with its logs; returns once all nodes know each other."""
+        self._start("kafka.Kafka", node)
+        self._processes[node - 1] = self._processes.pop()
+        self._wait(time.monotonic() + self._start_timeout_s)
+
     def output(self, node: int = 1) -> str:
         """What the node's JVM has printed so far."""
         return self._output(node).read_text(errors="replace")
