@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 
 import pytest
@@ -15,8 +14,8 @@ from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.heartbeat import HeartbeatRequest
 from mockbroker_protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from tests.support.kafka_python import subscribe
-from tests.support.librdkafka import TIMEOUT_S, open_consumer, owned, poll, produce
+from tests.support.kafka_python import polled_aside, subscribe
+from tests.support.librdkafka import open_consumer, owned, poll, produce, until
 from tests.support.python_clients import CLIENTS, PythonClient, Sent
 from tests.support.request_log import RequestLog
 
@@ -87,21 +86,15 @@ def test_clients_of_different_kinds_share_a_group(kafka: Cluster) -> None:
     with closing(other), open_consumer(kafka.bootstrap_servers, **config) as one:
         subscribe(other, "t")
         one.subscribe(["t"])
-        deadline = time.monotonic() + TIMEOUT_S
-        while not (len(owned(one)) == len(other.assignment()) == 2):
-            assert time.monotonic() < deadline
-            one.memberid()
-            one.poll(0.02)
-            other.poll(20)
-        for partition in range(4):
-            produce(kafka.bootstrap_servers, "t", [str(partition)], partition=partition)
-        got: list[str] = []
-        while len(got) < 4:
-            assert time.monotonic() < deadline
-            got.extend(message.value().decode() for message in one.consume(4, 0.05))
-            for records in other.poll(50).values():
-                got.extend(record.value.decode() for record in records)
-        assert sorted(got) == ["0", "1", "2", "3"]
+        with polled_aside(other) as others:
+            until(lambda: len(owned(one)) == len(other.assignment()) == 2, one)
+            mine = owned(one)
+            for partition in range(4):
+                produce(kafka.bootstrap_servers, "t", [str(partition)], partition=partition)
+            got = poll(one, 2)
+            until(lambda: len(others) == 2, one)
+        assert sorted(message.partition() for message in got) == mine
+        assert {record.partition for record in others} == {0, 1, 2, 3} - set(mine)
 
 
 @pytest.mark.covers("S321")

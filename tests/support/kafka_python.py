@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -12,7 +14,7 @@ from kafka.errors import RebalanceInProgressError
 TIMEOUT_S = 20.0
 # How long one of several polls waits.
 POLL_MS = 50
-SETTLING_POLL_MS = 200
+ASIDE_POLL_MS = 200
 
 
 def subscribe(consumer: KafkaConsumer, *topics: str, **listener: Any) -> None:
@@ -53,20 +55,44 @@ def commit(consumer: KafkaConsumer, offsets: Any = None) -> None:
             return
 
 
+@contextmanager
+def polled_aside(
+    consumer: KafkaConsumer, notify: Callable[[], None] = lambda: None
+) -> Iterator[list[Any]]:
+    """Poll a consumer in a thread, for the length of the block; yields the records that come.
+
+    A member that is polled in turn with others gives up joins that wait for these others.
+    `notify` is called after each poll. Nothing else may use the consumer meanwhile, but for looking
+    at its assignment.
+    """
+    records: list[Any] = []
+    done = threading.Event()
+
+    def poll_on() -> None:
+        while not done.is_set():
+            for found in consumer.poll(ASIDE_POLL_MS).values():
+                records.extend(found)
+            notify()
+
+    thread = threading.Thread(target=poll_on)
+    thread.start()
+    try:
+        yield records
+    finally:
+        done.set()
+        thread.join()
+
+
 def settle(*consumers: KafkaConsumer, partitions: int = 4) -> list[list[int]]:
     """Poll all at once until they share all partitions of one topic; returns the shares.
 
-    Each is polled in a thread of its own: members that take turns give up joins that wait for each
-    other. Records that come meanwhile are lost to the caller.
+    Records that come meanwhile are lost to the caller.
     """
     polled = threading.Condition()
-    done = False
 
-    def poll_on(consumer: KafkaConsumer) -> None:
-        while not done:
-            consumer.poll(SETTLING_POLL_MS)
-            with polled:
-                polled.notify_all()
+    def notify() -> None:
+        with polled:
+            polled.notify_all()
 
     def shares() -> list[list[int]]:
         return [sorted(tp.partition for tp in consumer.assignment()) for consumer in consumers]
@@ -76,13 +102,10 @@ def settle(*consumers: KafkaConsumer, partitions: int = 4) -> list[list[int]]:
         everything = sorted(index for share in found for index in share)
         return all(found) and everything == list(range(partitions))
 
-    threads = [threading.Thread(target=poll_on, args=(each,)) for each in consumers]
-    for thread in threads:
-        thread.start()
-    with polled:
-        in_time = polled.wait_for(settled, TIMEOUT_S)
-        done = True
-    for thread in threads:
-        thread.join()
+    with ExitStack() as stack:
+        for consumer in consumers:
+            stack.enter_context(polled_aside(consumer, notify))
+        with polled:
+            in_time = polled.wait_for(settled, TIMEOUT_S)
     assert in_time, f"they own {shares()}"
     return shares()
