@@ -20,6 +20,7 @@ import configs
 import consumer_group_states
 import error_codes
 import group_states
+import replica_fetcher
 import sasl_states
 
 from mockbroker_protocol import generate as protocol
@@ -36,6 +37,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "command-line.md": command_line.page,
     REFERENCE / "configs.md": configs.page,
     REFERENCE / "error-codes.md": error_codes.page,
+    REFERENCE / "replica-fetcher.md": replica_fetcher.page,
     REFERENCE / "sasl-connection.md": sasl_states.page,
 }
 

@@ -6,7 +6,6 @@ epoch, ISR, eligible leaders, replicas, what is offline, and the errors of Metad
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -49,6 +48,7 @@ from mockbroker_protocol.messages.produce import (
 )
 from mockbroker_protocol.records import Record, build_batch
 from tests.support.real_kafka import RealKafka
+from tests.support.replicated import wait_until
 
 TIMEOUT_S = 60.0
 # Replicas and min.insync.replicas of each topic.
@@ -181,10 +181,7 @@ class Nodes:
         }
 
     def until(self, condition: Callable[[dict[str, State]], bool]) -> None:
-        deadline = time.monotonic() + TIMEOUT_S
-        while not condition(self.states()):
-            assert time.monotonic() < deadline, self.states()
-            time.sleep(0.1)
+        wait_until(lambda: condition(self.states()), TIMEOUT_S)
 
     def offsets(self, topic: str, node: int) -> tuple[int, int, int]:
         """(error, offset, leader epoch) of the latest offset, as one node tells it."""
