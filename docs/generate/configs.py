@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from markdown import page as join
 from markdown import table
 
-from mockbroker.core.config_defs import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
+from mockbroker.core.configs.defs import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
 
 INTRO = """
 # Configs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from markdown import page as join
 from markdown import table
 
-from mockbroker.core import group_consumer_states as states
-from mockbroker.core.group_consumer_states import (
+from mockbroker.core.groups.consumer import states
+from mockbroker.core.groups.consumer.states import (
     DELETE_ANSWERS,
     DUE,
     GROUP_STATES,
@@ -22,7 +22,7 @@ from mockbroker.core.group_consumer_states import (
 INTRO = """
 # The consumer group of the new protocol
 
-Drawn from `mockbroker/core/group_consumer_states.py`. Only its tables decide.
+Drawn from `mockbroker/core/groups/consumer/states.py`. Only its tables decide.
 """
 
 NAMES = {

@@ -9,7 +9,7 @@ from html import escape
 from markdown import page as join
 from markdown import table
 
-from mockbroker.core.group_states import ANSWERS, FORBIDDEN, TRANSITIONS, State, Step, Trigger
+from mockbroker.core.groups.states import ANSWERS, FORBIDDEN, TRANSITIONS, State, Step, Trigger
 
 # Layout only: what is drawn between the places comes from TRANSITIONS.
 PLACES: dict[State, tuple[int, int]] = {
@@ -25,7 +25,7 @@ BOX_WIDTH, BOX_HEIGHT = 170, 44
 INTRO = """
 # The classic group
 
-Drawn from `mockbroker/core/group_states.py`, whose opening words tell how a group works. Only its
+Drawn from `mockbroker/core/groups/states.py`, whose opening words tell how a group works. Only its
 tables decide; a transition that is not in them cannot happen.
 
 ![States of a classic group](classic-group.svg)

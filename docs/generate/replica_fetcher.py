@@ -8,14 +8,14 @@ import inspect
 from markdown import page as join
 from markdown import table
 
-from mockbroker.core import replica_fetcher
-from mockbroker.core.replica_fetcher import TRANSITIONS, FetcherState
+from mockbroker.core.replication.fetcher import TRANSITIONS, FetcherState
+from mockbroker.core.replication.gears import fetcher as replica_fetcher
 
 INTRO = """
 # The follower
 
-Drawn from `mockbroker/core/replica_fetcher.py`. Only its table decides; what is not in it cannot
-happen. [Replication](../replication.md) tells when there is a follower at all.
+Drawn from `mockbroker/core/replication/fetcher.py`. Only its table decides; what is not in it
+cannot happen. [Replication](../replication.md) tells when there is a follower at all.
 """
 
 

@@ -8,8 +8,8 @@ import inspect
 from markdown import page as join
 from markdown import table
 
-from mockbroker.core.sasl import states
-from mockbroker.core.sasl.states import (
+from mockbroker.core.security.sasl import states
+from mockbroker.core.security.sasl.states import (
     ADMISSION,
     TRANSITIONS,
     RequestKind,
@@ -21,8 +21,8 @@ from mockbroker.core.sasl.states import (
 INTRO = """
 # The SASL connection
 
-Drawn from `mockbroker/core/sasl/states.py`. Only its tables decide; what is not in them cannot
-happen.
+Drawn from `mockbroker/core/security/sasl/states.py`. Only its tables decide; what is not in
+them cannot happen.
 """
 
 VERDICTS = {

@@ -17,14 +17,14 @@ from mockbroker.actors.connection import Connection, ProtocolError, Route, Trace
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.tls import TlsTransport
 from mockbroker.actors.transport import Buffer, SocketTransport
-from mockbroker.core.principals import (
+from mockbroker.core.security.principals import (
     NoMatchingRuleError,
     PrincipalMapper,
     distinguished_name,
     user,
 )
-from mockbroker.core.sasl.authenticator import Authenticator
-from mockbroker.core.sasl.states import Verdict
+from mockbroker.core.security.sasl.authenticator import Authenticator
+from mockbroker.core.security.sasl.states import Verdict
 from mockbroker.handlers.authentication import refusal, told_late
 from mockbroker.handlers.base import ConnectionInfo, EncodedResponse, RequestContext
 from mockbroker_protocol import ApiKey, ErrorCode

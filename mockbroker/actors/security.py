@@ -22,12 +22,12 @@ from mockbroker.actors.secure_connection import SaslConnection, SecureConnection
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.tls import TlsTransport
 from mockbroker.actors.transport import SocketTransport
-from mockbroker.core.config_defs import BROKER_CONFIGS, ConfigValue
+from mockbroker.core.configs.defs import BROKER_CONFIGS, ConfigValue
 from mockbroker.core.errors import ConfigError
-from mockbroker.core.principals import PrincipalMapper
-from mockbroker.core.sasl.authenticator import Authenticator
-from mockbroker.core.sasl.jwt import TokenRules
-from mockbroker.core.sasl.realm import Realm, scram_credentials
+from mockbroker.core.security.principals import PrincipalMapper
+from mockbroker.core.security.sasl.authenticator import Authenticator
+from mockbroker.core.security.sasl.jwt import TokenRules
+from mockbroker.core.security.sasl.realm import Realm, scram_credentials
 
 if TYPE_CHECKING:
     from mockbroker.actors.broker_host import BrokerHost

@@ -9,7 +9,7 @@ from itertools import cycle
 from mockbroker.actors.config import SeedRecord, ServerError, TopicSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
-from mockbroker.core.murmur2 import murmur2_partition
+from mockbroker.core.hashing.murmur2 import murmur2_partition
 from mockbroker.core.topic import Topic
 from mockbroker_protocol.records import Record, build_batch
 

@@ -20,7 +20,7 @@ except ImportError as error:  # pragma: no cover - the test environment has it
         "signed tokens need the package cryptography: pip install 'mockbroker[tls]'"
     ) from error
 
-from mockbroker.core.sasl.jwt import encoded, unsigned_token
+from mockbroker.core.security.sasl.jwt import encoded, unsigned_token
 
 ISSUER = "mockbroker"
 LIFETIME_S = 3600

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from mockbroker.core.config_defs import BROKER_CONFIGS
+from mockbroker.core.configs.defs import BROKER_CONFIGS
 from mockbroker.handlers.base import APIS, EncodedResponse, Outcome, RequestContext
 
 FIELD_CHARS_MAX = 60

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.core.log_dirs import LogDirs
+from mockbroker.core.log.dirs import LogDirs
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.fetch_session import FetchSessionCache
-    from mockbroker.core.group_coordinator import GroupCoordinator
-    from mockbroker.core.txn_coordinator import TransactionCoordinator
+    from mockbroker.core.groups.coordinator import GroupCoordinator
+    from mockbroker.core.txn.coordinator import TransactionCoordinator
 
 
 # The loggers of a broker and their levels, as Kafka's log4j2.yaml has them.
@@ -139,7 +139,7 @@ class Broker:
     def groups(self) -> GroupCoordinator:
         """The groups whose partition of `__consumer_offsets` this broker leads."""
         if self._groups is None:
-            from mockbroker.core.group_coordinator import GroupCoordinator
+            from mockbroker.core.groups.coordinator import GroupCoordinator
 
             self._groups = GroupCoordinator(self.cluster, self.node_id)
         return self._groups
@@ -148,7 +148,7 @@ class Broker:
     def transactions(self) -> TransactionCoordinator:
         """The transactional ids whose partition of `__transaction_state` this broker leads."""
         if self._transactions is None:
-            from mockbroker.core.txn_coordinator import TransactionCoordinator
+            from mockbroker.core.txn.coordinator import TransactionCoordinator
 
             self._transactions = TransactionCoordinator(self.cluster, self.node_id)
         return self._transactions

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.core.actions import Actions
 from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
 from mockbroker.core.client_quotas import ClientQuotas
-from mockbroker.core.config_defs import BROKER_CONFIGS
-from mockbroker.core.configs import ClusterConfigs, check_static
+from mockbroker.core.configs.defs import BROKER_CONFIGS
+from mockbroker.core.configs.values import ClusterConfigs, check_static
 from mockbroker.core.controller import Controller
-from mockbroker.core.elections import ELR_FEATURE, Reassignment
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import Event
 from mockbroker.core.features import Features
+from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.ids import IdSource, uuid_text
-from mockbroker.core.isolation import Isolation
-from mockbroker.core.java_hash import coordinator_partition
-from mockbroker.core.log_manager import LogManager, RetentionResult
+from mockbroker.core.log.manager import LogManager, RetentionResult
 from mockbroker.core.partition import Partition
 from mockbroker.core.presence import Presence
 from mockbroker.core.profiles import profile_of
-from mockbroker.core.replication import Replication
-from mockbroker.core.replication_control import PartitionPlan, plan_more_partitions, plan_topic
+from mockbroker.core.replication.control import PartitionPlan, plan_more_partitions, plan_topic
+from mockbroker.core.replication.elections import ELR_FEATURE, Reassignment
+from mockbroker.core.replication.gears import Replication
+from mockbroker.core.replication.isolation import Isolation
 from mockbroker.core.timers import TimerHeap
 from mockbroker.core.topic import (
     GROUP_METADATA_TOPIC,
@@ -39,8 +39,8 @@ from mockbroker.core.topic import (
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.compaction import CompactionResult
-    from mockbroker.core.sasl.scram_credential import ScramCredential
+    from mockbroker.core.log.compaction import CompactionResult
+    from mockbroker.core.security.sasl.scram_credential import ScramCredential
 
 DEFAULT_BROKERS = tuple(BrokerSpec(node_id) for node_id in (1, 2, 3))
 

@@ -20,10 +20,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mockbroker.core.broker import PAUSED, RUNNING, STOPPED, Broker
-from mockbroker.core.elections import Election, PartitionChange
 from mockbroker.core.events import BrokerChanged, ControllerChanged, LogDirFailed
-from mockbroker.core.leader_balance import LeaderBalance
 from mockbroker.core.partition import NO_LEADER, Partition
+from mockbroker.core.replication.elections import Election, PartitionChange
+from mockbroker.core.replication.leader_balance import LeaderBalance
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster

@@ -15,8 +15,8 @@ from mockbroker.core.broker import PAUSED, REMOVED, RUNNING, STOPPED, Broker, Br
 from mockbroker.core.controller import CONTROLLED, UNCLEAN
 from mockbroker.core.errors import ActionError
 from mockbroker.core.events import NetworkChanged
-from mockbroker.core.isolation import links_between
 from mockbroker.core.partition_interventions import move_leader
+from mockbroker.core.replication.isolation import links_between
 from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 if TYPE_CHECKING:

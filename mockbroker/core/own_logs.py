@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from mockbroker.core.log.replica_log import ReplicaLog
     from mockbroker.core.partition import Partition
-    from mockbroker.core.replica_log import ReplicaLog
 
 
 class OwnLog(NamedTuple):

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from mockbroker.core.producer_state import WrittenBatch
-from mockbroker.core.record_errors import Refusal
-from mockbroker.core.replica import Replica
-from mockbroker.core.replica_log import ReplicaLog
-from mockbroker.core.validation import RECORD_LIST_TOO_LARGE, validate_batch
-from mockbroker.core.verification import Guard
+from mockbroker.core.log.producer_state import WrittenBatch
+from mockbroker.core.log.record_errors import Refusal
+from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.log.validation import RECORD_LIST_TOO_LARGE, validate_batch
+from mockbroker.core.log.verification import Guard
+from mockbroker.core.replication.replica import Replica
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, split_batches
 from mockbroker_protocol.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, Buffer

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mockbroker.core.elections import Election, PartitionChange, can_lead
 from mockbroker.core.errors import ActionError
 from mockbroker.core.partition import NO_LEADER, Partition
+from mockbroker.core.replication.elections import Election, PartitionChange, can_lead
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mockbroker.core.configs import ClusterConfigs, TopicConfigs
+from mockbroker.core.configs.values import ClusterConfigs, TopicConfigs
 
 if TYPE_CHECKING:
     from mockbroker.core.partition import Partition

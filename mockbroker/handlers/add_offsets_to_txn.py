@@ -16,7 +16,7 @@ from mockbroker_protocol.messages.add_offsets_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.core.txn_events import Result
+    from mockbroker.core.txn.events import Result
 
 FENCED_SINCE = 2
 TV0 = 0  # producers of TV2 have the group coordinator add the partition

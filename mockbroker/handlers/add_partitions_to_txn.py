@@ -24,7 +24,7 @@ from mockbroker_protocol.messages.add_partitions_to_txn import (
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
-    from mockbroker.core.txn_events import Result, TopicPartition
+    from mockbroker.core.txn.events import Result, TopicPartition
 
 FENCED_SINCE = 2
 BATCHES_SINCE = 4

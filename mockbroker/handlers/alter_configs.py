@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mockbroker.core.config_alter import check_changes, replace_overrides
+from mockbroker.core.configs.alter import check_changes, replace_overrides
 from mockbroker.core.errors import ApiError
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode

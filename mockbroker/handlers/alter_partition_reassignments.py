@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.reassignment import reassign
+from mockbroker.core.replication.reassignment import reassign
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.alter_partition_reassignments import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.sasl.scram_credential import (
+from mockbroker.core.security.sasl.scram_credential import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
     ScramCredential,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
     from mockbroker.core.cluster import Cluster
-    from mockbroker.core.sasl.authenticator import Authenticator
+    from mockbroker.core.security.sasl.authenticator import Authenticator
     from mockbroker_protocol import ApiKey
     from mockbroker_protocol.headers import RequestHeader
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from mockbroker.core.authorized_operations import GROUP_OPERATIONS
-from mockbroker.core.group_consumer import ConsumerGroup
-from mockbroker.core.group_consumer_members import ConsumerMember
-from mockbroker.core.group_consumer_topics import TopicSource
+from mockbroker.core.groups.consumer.group import ConsumerGroup
+from mockbroker.core.groups.consumer.members import ConsumerMember
+from mockbroker.core.groups.consumer.topics import TopicSource
+from mockbroker.core.security.authorized_operations import GROUP_OPERATIONS
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.consumer_group_describe import (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mockbroker.core.group_consumer_events import (
+from mockbroker.core.groups.consumer.events import (
     ConsumerHeartbeat,
     ConsumerLeave,
     ConsumerResult,
 )
-from mockbroker.core.group_consumer_states import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from mockbroker.core.groups.consumer.states import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from mockbroker.core.ids import uuid_text
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.replicated import replicated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
-from mockbroker.core.replication_control import plan_more_partitions
+from mockbroker.core.replication.control import plan_more_partitions
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.create_topics import RECORDS_MAX
 from mockbroker_protocol import ApiKey, ErrorCode

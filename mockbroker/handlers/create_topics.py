@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.config_views import created_topic_entries
+from mockbroker.core.configs.views import created_topic_entries
 from mockbroker.core.errors import ApiError
-from mockbroker.core.replication_control import plan_topic
+from mockbroker.core.replication.control import plan_topic
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.create_topics import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from mockbroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_cluster import (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockbroker.core.config_alter import ResourceType, parse_node_id
-from mockbroker.core.config_docs import documentation_of
-from mockbroker.core.config_views import (
+from mockbroker.core.configs.alter import ResourceType, parse_node_id
+from mockbroker.core.configs.docs import documentation_of
+from mockbroker.core.configs.values import ConfigSource
+from mockbroker.core.configs.views import (
     ConfigEntry,
     broker_entries,
     client_metrics_entries,
@@ -15,7 +16,6 @@ from mockbroker.core.config_views import (
     logger_entries,
     topic_entries,
 )
-from mockbroker.core.configs import ConfigSource
 from mockbroker.core.errors import ApiError
 from mockbroker.core.topic import why_invalid_name
 from mockbroker.handlers.base import RequestContext, api

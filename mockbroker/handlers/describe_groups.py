@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mockbroker.core.authorized_operations import GROUP_OPERATIONS
-from mockbroker.core.group_classic import ClassicGroup
-from mockbroker.core.group_states import State
+from mockbroker.core.groups.classic import ClassicGroup
+from mockbroker.core.groups.states import State
+from mockbroker.core.security.authorized_operations import GROUP_OPERATIONS
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_groups import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mockbroker.core.authorized_operations import TOPIC_OPERATIONS
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.partition import Partition
+from mockbroker.core.security.authorized_operations import TOPIC_OPERATIONS
 from mockbroker.core.topic import INTERNAL_TOPICS
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.metadata import missing_topic_error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.txn_states import State
+from mockbroker.core.txn.states import State
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_transactions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mockbroker.core.sasl.scram_credential import ScramCredential
+from mockbroker.core.security.sasl.scram_credential import ScramCredential
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_user_scram_credentials import (

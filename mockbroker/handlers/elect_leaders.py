@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.elections import elect_preferred_leader, elect_unclean_leader
 from mockbroker.core.errors import ApiError
+from mockbroker.core.replication.elections import elect_preferred_leader, elect_unclean_leader
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.elect_leaders import (

@@ -13,7 +13,7 @@ from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 if TYPE_CHECKING:
-    from mockbroker.core.txn_events import EndResult, Result
+    from mockbroker.core.txn.events import EndResult, Result
 
 FENCED_SINCE = 2
 EPOCH_BUMPED_SINCE = 5

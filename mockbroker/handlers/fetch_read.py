@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.fetch_session import FetchContext, FetchTarget
+from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.partition import Partition
-from mockbroker.core.replica import Replica
-from mockbroker.core.replica_log import ReplicaLog
-from mockbroker.core.replica_selector import preferred_replica
+from mockbroker.core.replication.replica import Replica
+from mockbroker.core.replication.replica_selector import preferred_replica
 from mockbroker.handlers.leader_hints import LeaderHints
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import (

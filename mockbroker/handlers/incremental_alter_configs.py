@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from mockbroker.core.config_alter import Change, alter_incrementally
+from mockbroker.core.configs.alter import Change, alter_incrementally
 from mockbroker.core.errors import ApiError
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode

@@ -17,7 +17,7 @@ from mockbroker_protocol.messages.init_producer_id import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.core.txn_events import InitResult, Result
+    from mockbroker.core.txn.events import InitResult, Result
     from mockbroker.handlers.base import RequestContext
 
 NO_PRODUCER_ID = -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mockbroker.core.group_events import Join, JoinResult
+from mockbroker.core.groups.events import Join, JoinResult
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.group_events import Leave, Leaver, LeaveResult
+from mockbroker.core.groups.events import Leave, Leaver, LeaveResult
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.config_alter import ResourceType
+from mockbroker.core.configs.alter import ResourceType
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_config_resources import (

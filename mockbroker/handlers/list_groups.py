@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mockbroker.core.group_base import CONSUMER_PROTOCOL_TYPE
-from mockbroker.core.group_shard import GroupShard
+from mockbroker.core.groups.base import CONSUMER_PROTOCOL_TYPE
+from mockbroker.core.groups.shard import GroupShard
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_groups import (

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.partition import Partition
-from mockbroker.core.replica_log import ReplicaLog
 from mockbroker.handlers.base import api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_offsets import (

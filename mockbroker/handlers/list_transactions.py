@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from mockbroker.core.group_consumer_regex import InvalidRegexError, compile_regex
-from mockbroker.core.txn_states import State
+from mockbroker.core.groups.consumer.regex import InvalidRegexError, compile_regex
+from mockbroker.core.txn.states import State
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_transactions import (
@@ -19,7 +19,7 @@ from mockbroker_protocol.messages.list_transactions import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.core.txn_machine import TransactionalId
+    from mockbroker.core.txn.machine import TransactionalId
 
 NAMES = {state.value for state in State}
 

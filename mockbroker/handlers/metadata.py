@@ -11,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mockbroker.core.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from mockbroker.core.broker import Endpoint
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.partition import Partition
+from mockbroker.core.security.authorized_operations import (
+    CLUSTER_OPERATIONS,
+    NOT_ASKED,
+    TOPIC_OPERATIONS,
+)
 from mockbroker.core.topic import INTERNAL_TOPICS, Topic, why_invalid_name
 from mockbroker.handlers.base import EncodedResponse, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode

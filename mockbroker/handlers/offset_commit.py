@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mockbroker.core.offsets import NO_TIMESTAMP, OffsetAndMetadata
+from mockbroker.core.groups.offsets import NO_TIMESTAMP, OffsetAndMetadata
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode

@@ -6,9 +6,9 @@ since v8, one for its only group from v2 on, and none in v1, where each partitio
 
 from __future__ import annotations
 
-from mockbroker.core.group_shard import GroupShard
+from mockbroker.core.groups.offsets import INVALID_OFFSET, OffsetAndMetadata, is_of_other_topic
+from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.ids import ZERO_UUID
-from mockbroker.core.offsets import INVALID_OFFSET, OffsetAndMetadata, is_of_other_topic
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_fetch import (

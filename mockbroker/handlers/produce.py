@@ -34,7 +34,7 @@ from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK
 
 if TYPE_CHECKING:
     from mockbroker.core.topic import Topic
-    from mockbroker.core.txn_gate import Verdict
+    from mockbroker.core.txn.gate import Verdict
     from mockbroker.handlers.base import RequestContext
     from mockbroker_protocol.records import BatchHeader
 

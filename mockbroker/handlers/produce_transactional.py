@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.core.txn_gate import Batch, Gate, Operation, Verdict
+from mockbroker.core.txn.gate import Batch, Gate, Operation, Verdict
 from mockbroker.handlers.base import Outcome, Parked
 from mockbroker.handlers.produce_records import RequestRefused
 from mockbroker_protocol import ErrorCode

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mockbroker.core.offsets import OffsetAndMetadata
+from mockbroker.core.groups.offsets import OffsetAndMetadata
+from mockbroker.core.log.verification import Guard
 from mockbroker.core.topic import GROUP_METADATA_TOPIC
-from mockbroker.core.txn_gate import Batch, Gate, Operation, Verdict
-from mockbroker.core.txn_offsets import commit_pending
-from mockbroker.core.verification import Guard
+from mockbroker.core.txn.gate import Batch, Gate, Operation, Verdict
+from mockbroker.core.txn.offsets import commit_pending
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.config_control import MIN_ISR
+from mockbroker.core.configs.control import MIN_ISR
 from mockbroker.core.errors import ApiError
 from mockbroker.handlers.api_versions import served_level
 from mockbroker.handlers.base import RequestContext, api

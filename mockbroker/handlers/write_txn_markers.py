@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mockbroker.core.txn_markers import Errors, Marker, write_markers
+from mockbroker.core.txn.markers import Errors, Marker, write_markers
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.write_txn_markers import (

@@ -12,7 +12,7 @@ import pytest
 from mockbroker.actors.config import ListenerSpec
 from mockbroker.client.connection import Connection
 from mockbroker.client.errors import ConnectionClosedError
-from mockbroker.core.sasl.scram_credential import ScramMechanism
+from mockbroker.core.security.sasl.scram_credential import ScramMechanism
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.alter_user_scram_credentials import (
@@ -26,7 +26,7 @@ from mockbroker_protocol.messages.describe_user_scram_credentials import (
 )
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mockbroker_protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from tests.core.sasl.scram_client import ScramClient
+from tests.core.security.sasl.scram_client import ScramClient
 from tests.support.sasl import SaslConnection
 
 USERS = {"alice": "alice-secret", "bob": "bob-secret"}

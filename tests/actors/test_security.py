@@ -23,7 +23,7 @@ def test_a_plaintext_cluster_loads_nothing_of_this():
         "from mockbroker.cli.serve import serve\n"
         "from mockbroker_fixtures import Cluster\n"
         "with Cluster(brokers=1): pass\n"
-        "heavy = ('mockbroker.actors.security', 'mockbroker.core.sasl', 'cryptography')\n"
+        "heavy = ('mockbroker.actors.security', 'mockbroker.core.security.sasl', 'cryptography')\n"
         "sys.exit(' '.join(n for n in sys.modules if n.startswith(heavy)))"
     )
     done = subprocess.run(

@@ -6,8 +6,8 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from mockbroker.actors.token_keys import TokenKeys
-from mockbroker.core.sasl.jwt import Bearer, TokenRules, validate
-from mockbroker.core.sasl.mechanism import DeniedError
+from mockbroker.core.security.sasl.jwt import Bearer, TokenRules, validate
+from mockbroker.core.security.sasl.mechanism import DeniedError
 
 NOW_MS = 1_700_000_000_250
 

@@ -7,7 +7,7 @@ import pytest
 from mockbroker.core.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError, ConfigError
-from mockbroker.core.java_hash import coordinator_partition
+from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker_protocol import ErrorCode
 

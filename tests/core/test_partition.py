@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.partition import AppendResult, Partition
-from mockbroker.core.replica import Replica
-from mockbroker.core.replica_log import ReplicaLog
+from mockbroker.core.replication.replica import Replica
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, ControlType, build_marker, split_batches
 from tests.support.requests import NOW_MS, Node, batch_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.configs import ClusterConfigs
+from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.core.topic import Topic, why_invalid_name
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mockbroker.client.errors import ClientError, ConnectionClosedError
-from mockbroker.core.sasl.scram_credential import ScramMechanism
+from mockbroker.core.security.sasl.scram_credential import ScramMechanism
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.alter_user_scram_credentials import (
@@ -27,7 +27,7 @@ from mockbroker_protocol.messages.describe_user_scram_credentials import (
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.list_groups import ListGroupsRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.core.sasl.scram_client import ScramClient
+from tests.core.security.sasl.scram_client import ScramClient
 from tests.support.real_kafka import RealKafka
 from tests.support.sasl import SaslConnection
 

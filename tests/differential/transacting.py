@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mockbroker.core.java_hash import coordinator_partition
+from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker_protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from mockbroker_protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

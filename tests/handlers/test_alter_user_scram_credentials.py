@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mockbroker.core.sasl.scram_credential import ScramCredential
+from mockbroker.core.security.sasl.scram_credential import ScramCredential
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.partition import Partition
-from mockbroker.core.replica import Replica
+from mockbroker.core.replication.replica import Replica
 from mockbroker.handlers.base import Parked
 from mockbroker.handlers.delete_records import delete_records
 from mockbroker_protocol import ErrorCode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from mockbroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_cluster import (
     DescribeClusterRequest,

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from mockbroker.core.producer_state import AbortedTransaction
-from mockbroker.core.replica import Replica
-from mockbroker.core.replica_log import ReplicaLog
-from mockbroker.core.replica_selector import RACK_AWARE
+from mockbroker.core.log.producer_state import AbortedTransaction
+from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.replication.replica import Replica
+from mockbroker.core.replication.replica_selector import RACK_AWARE
 from mockbroker.handlers.base import Parked
 from mockbroker.handlers.fetch import fetch
 from mockbroker_protocol import ErrorCode

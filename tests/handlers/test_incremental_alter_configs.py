@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.config_alter import Op
+from mockbroker.core.configs.alter import Op
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.incremental_alter_configs import (
     AlterableConfig,

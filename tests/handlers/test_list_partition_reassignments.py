@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.reassignment import reassign
+from mockbroker.core.replication.reassignment import reassign
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,

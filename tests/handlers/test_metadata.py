@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from mockbroker.core.partition import NO_LEADER
+from mockbroker.core.security.authorized_operations import (
+    CLUSTER_OPERATIONS,
+    NOT_ASKED,
+    TOPIC_OPERATIONS,
+)
 from mockbroker.handlers.base import APIS
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.metadata import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.offsets import OffsetAndMetadata
+from mockbroker.core.groups.offsets import OffsetAndMetadata
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.offset_fetch import (
     OffsetFetchRequest,

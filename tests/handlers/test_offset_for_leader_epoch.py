@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.replica import Replica
-from mockbroker.core.replica_log import ReplicaLog
+from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.replication.replica import Replica
 from mockbroker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.offset_for_leader_epoch import (

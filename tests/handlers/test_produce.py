@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.replica import Replica
+from mockbroker.core.replication.replica import Replica
 from mockbroker.handlers.base import CLOSE_CONNECTION, NO_RESPONSE, Parked
 from mockbroker.handlers.produce import produce
 from mockbroker_protocol import ErrorCode

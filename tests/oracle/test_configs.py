@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.config_defs import (
+from mockbroker.core.configs.defs import (
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,

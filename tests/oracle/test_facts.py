@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker.core.java_hash import coordinator_partition, string_hash
+from mockbroker.core.hashing.java_hash import coordinator_partition, string_hash
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.consumer_protocol import encode_subscription
 from mockbroker_protocol.declarations import declared_keys

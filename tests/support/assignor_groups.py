@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from mockbroker.core.assignors import Assignor, AssignorGroup, AssignorMember, Target
+from mockbroker.core.groups.assignors.base import Assignor, AssignorGroup, AssignorMember, Target
 
 Shares = dict[str, dict[str, list[int]]]
 

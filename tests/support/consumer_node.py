@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mockbroker.core.group_consumer import ConsumerGroup
+from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.topic import GROUP_METADATA_TOPIC
 from mockbroker_protocol.consumer_protocol import (
     ConsumerProtocolSubscription,

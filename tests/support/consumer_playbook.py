@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from mockbroker.core.group_consumer import ConsumerGroup, ConsumerSettings
-from mockbroker.core.group_consumer_events import (
+from mockbroker.core.groups.consumer.events import (
     Answer,
     Change,
     ConsumerHeartbeat,
@@ -26,10 +25,11 @@ from mockbroker.core.group_consumer_events import (
     Store,
     Stored,
 )
-from mockbroker.core.group_consumer_regex import compile_regex
-from mockbroker.core.group_consumer_states import GroupState
-from mockbroker.core.group_consumer_topics import TopicInfo
-from mockbroker.core.group_events import Tick
+from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
+from mockbroker.core.groups.consumer.regex import compile_regex
+from mockbroker.core.groups.consumer.states import GroupState
+from mockbroker.core.groups.consumer.topics import TopicInfo
+from mockbroker.core.groups.events import Tick
 from mockbroker_protocol import ErrorCode
 
 NONE = ErrorCode.NONE

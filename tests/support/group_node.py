@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mockbroker.core.group_shard import GroupShard
+from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.topic import GROUP_METADATA_TOPIC
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import APIS, Parked

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockbroker.core.group_classic import ClassicGroup, GroupSettings
-from mockbroker.core.group_events import (
+from mockbroker.core.groups.classic import ClassicGroup, GroupSettings
+from mockbroker.core.groups.events import (
     Effect,
     Event,
     Heartbeat,
@@ -30,7 +30,7 @@ from mockbroker.core.group_events import (
     SyncResult,
     Tick,
 )
-from mockbroker.core.group_states import State
+from mockbroker.core.groups.states import State
 from mockbroker_protocol import ErrorCode
 
 NONE = ErrorCode.NONE

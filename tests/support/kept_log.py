@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mockbroker.core.configs import ClusterConfigs, TopicConfigs
-from mockbroker.core.log_cleaner import Cleaning, Compacted, Dirt, find_dirt
-from mockbroker.core.replica_log import ReplicaLog
-from mockbroker.core.retention import Retained, enforce
+from mockbroker.core.configs.values import ClusterConfigs, TopicConfigs
+from mockbroker.core.log.cleaner import Cleaning, Compacted, Dirt, find_dirt
+from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.log.retention import Retained, enforce
 from mockbroker_protocol.records import (
     BatchHeader,
     ControlType,

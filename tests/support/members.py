@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from mockbroker.core.group_states import State
+from mockbroker.core.groups.states import State
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol.consumer_protocol import decode_assignment
 

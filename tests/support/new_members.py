@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mockbroker.core.group_consumer import ConsumerGroup
+from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker_fixtures import Cluster
 from tests.support.members import Member, Members, Partition
 

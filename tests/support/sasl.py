@@ -10,7 +10,7 @@ from mockbroker.client.connection import Connection
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from mockbroker_protocol.messages.sasl_handshake import SaslHandshakeRequest
-from tests.core.sasl.scram_client import ScramClient
+from tests.core.security.sasl.scram_client import ScramClient
 
 TIMEOUT_S = 15.0
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
-from mockbroker.core.txn_machine import TransactionalId
-from mockbroker.core.txn_shard import TransactionShard
+from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.shard import TransactionShard
 from mockbroker_protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from mockbroker_protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

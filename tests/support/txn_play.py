@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.core.txn_base import new_image
-from mockbroker.core.txn_events import (
+from mockbroker.core.txn.base import new_image
+from mockbroker.core.txn.events import (
     AddPartitions,
     Effect,
     EndTransaction,
@@ -21,8 +21,8 @@ from mockbroker.core.txn_events import (
     Tick,
     TransactionImage,
 )
-from mockbroker.core.txn_machine import TransactionalId
-from mockbroker.core.txn_states import State
+from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.states import State
 from mockbroker_protocol import ErrorCode
 
 START_MS = 1_000_000

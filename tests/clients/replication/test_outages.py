@@ -103,7 +103,7 @@ def test_a_partition_moves_to_another_broker_under_its_readers(brokers: Brokers)
     with open_consumer(brokers.bootstrap) as consumer:
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
         assert values(poll(consumer, 1)) == ["a"]
-        from mockbroker.core.reassignment import reassign
+        from mockbroker.core.replication.reassignment import reassign
 
         brokers.do(lambda c: reassign(c, TOPIC, 0, [2, 3], may_change_factor=True))
         brokers.until(lambda: brokers.metadata().replicas == [2, 3])

@@ -14,9 +14,9 @@ from confluent_kafka import TopicPartition
 
 from mockbroker.actors.config import TopicSpec
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.network import Message
+from mockbroker.core.replication.network import Message
 from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
-from mockbroker.core.txn_marker_sender import MARKER
+from mockbroker.core.txn.marker_sender import MARKER
 from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import TIMEOUT_S, open_consumer, poll, values
 from tests.support.python_transactions import ConfluentKafka, Failed, Make

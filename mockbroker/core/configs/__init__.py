@@ -1,0 +1,1 @@
+"""Configs: definitions, layers of values, views and changes."""

@@ -1,0 +1,278 @@
+"""What the controller and the brokers check before configs change.
+
+Each check takes the whole set of overrides that a resource would have afterwards, because some
+configs only fit together, and raises ApiError. The counterparts in Kafka are
+ControllerConfigurationValidator, LogConfig, GroupConfig, ClientMetricsConfigs, DynamicBrokerConfig
+and RuntimeLoggerManager; who gets an INVALID_REQUEST and who an INVALID_CONFIG is theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mockbroker.core.configs.defs import (
+    BROKER_CONFIGS,
+    CLIENT_METRICS_CONFIGS,
+    GROUP_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigValue,
+    UpdateMode,
+)
+from mockbroker.core.errors import ApiError, ConfigError
+from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+
+MIN_ISR = "min.insync.replicas"
+LOG_LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
+
+
+# -- topics
+# --------------------------------------------------------------------------------------------
+
+
+def check_topic_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
+    """Raise ApiError INVALID_CONFIG unless `overrides` are sound topic configs (LogConfig)."""
+    values: dict[str, ConfigValue] = {}
+    for name in overrides:
+        if name not in TOPIC_CONFIGS:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"There is no topic config {name!r}.")
+    for name, text in overrides.items():
+        try:
+            values[name] = TOPIC_CONFIGS[name].parse(text)
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
+    if not values:
+        return
+    _check_compaction_lags(cluster, values)
+    if values.get("remote.storage.enable") and not cluster.config(
+        "remote.log.storage.system.enable"
+    ):
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            "Topics cannot use tiered storage, because the brokers have it switched off.",
+        )
+
+
+def _check_compaction_lags(cluster: Cluster, values: Mapping[str, ConfigValue]) -> None:
+    lags = []
+    for name in ("min.compaction.lag.ms", "max.compaction.lag.ms"):
+        value = values[name] if name in values else cluster.configs.topic_default(name)
+        assert isinstance(value, int)
+        lags.append(value)
+    if lags[0] > lags[1]:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            f"min.compaction.lag.ms ({lags[0]}) is above max.compaction.lag.ms ({lags[1]})",
+        )
+
+
+# -- groups
+# --------------------------------------------------------------------------------------------
+
+# Group configs that brokers bound: name -> (broker config of the minimum, of the maximum).
+_GROUP_BOUNDS: Mapping[str, tuple[str | None, str | None]] = {
+    **{
+        f"{kind}.{name}": (f"group.{kind}.min.{name}", f"group.{kind}.max.{name}")
+        for kind in ("consumer", "share", "streams")
+        for name in ("heartbeat.interval.ms", "session.timeout.ms", "assignment.interval.ms")
+    },
+    **{
+        f"share.{name}": (f"group.share.min.{name}", f"group.share.max.{name}")
+        for name in (
+            "record.lock.duration.ms",
+            "delivery.count.limit",
+            "partition.max.record.locks",
+        )
+    },
+    "streams.num.standby.replicas": (None, "group.streams.max.standby.replicas"),
+}
+
+
+def check_group_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
+    """Raise ApiError INVALID_CONFIG unless `overrides` are sound group configs (GroupConfig)."""
+    values: dict[str, ConfigValue] = {}
+    for name in overrides:
+        if name not in GROUP_CONFIGS:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"There is no group config {name!r}.")
+    for name, text in overrides.items():
+        try:
+            values[name] = GROUP_CONFIGS[name].parse(text)
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
+    for name, value in values.items():
+        if name in _GROUP_BOUNDS and isinstance(value, int):
+            _check_bounds(cluster, name, value)
+    for kind in ("consumer", "share", "streams"):
+        session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+        if session in values or heartbeat in values:
+            timeout, interval = (
+                values[name] if name in values else cluster.config(f"group.{name}")
+                for name in (session, heartbeat)
+            )
+            if isinstance(timeout, int) and isinstance(interval, int) and timeout <= interval:
+                raise ApiError(ErrorCode.INVALID_CONFIG, f"{session} is not above {heartbeat}")
+
+
+def _check_bounds(cluster: Cluster, name: str, value: int) -> None:
+    low, high = _GROUP_BOUNDS[name]
+    if low is not None and value < cluster.config_int(low):
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} is below {low}")
+    if high is not None and value > cluster.config_int(high):
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} is above {high}")
+
+
+# -- client metrics
+# ------------------------------------------------------------------------------------
+
+_CLIENT_MATCHERS = (
+    "client_id",
+    "client_instance_id",
+    "client_software_name",
+    "client_software_version",
+    "client_source_address",
+    "client_source_port",
+)
+
+
+def check_client_metrics_configs(overrides: Mapping[str, str]) -> None:
+    """Raise ApiError unless `overrides` make a sound subscription (ClientMetricsConfigs)."""
+    for name, text in overrides.items():
+        definition = CLIENT_METRICS_CONFIGS.get(name)
+        if definition is None:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST, f"There is no client metrics config {name!r}."
+            )
+        try:
+            value = definition.parse(text)
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        if isinstance(value, int) and not 100 <= value <= 3_600_000:
+            raise ApiError(
+                ErrorCode.INVALID_REQUEST,
+                f"{name} is {value}, which is not between 100 ms and an hour.",
+            )
+        if name == "match" and isinstance(value, tuple):
+            for pattern in value:
+                _check_client_pattern(pattern)
+
+
+def _check_client_pattern(pattern: str) -> None:
+    name, separator, expression = pattern.partition("=")
+    if separator and name.strip() in _CLIENT_MATCHERS:
+        try:
+            re.compile(expression.strip())
+        except re.error:
+            pass
+        else:
+            return
+    raise ApiError(
+        ErrorCode.INVALID_CONFIG, f"{pattern!r} matches no client: selector=regex is expected."
+    )
+
+
+# -- brokers
+# -------------------------------------------------------------------------------------------
+
+_LISTENER_PREFIX = "listener.name."
+# Set for one listener at a time, under that prefix (DynamicBrokerConfig.DYNAMIC_SECURITY_CONFIGS).
+_LISTENER_SECURITY = tuple(
+    f"ssl.{name}"
+    for name in (
+        "key.password",
+        "keystore.certificate.chain",
+        "keystore.key",
+        "keystore.location",
+        "keystore.password",
+        "keystore.type",
+        "truststore.certificates",
+        "truststore.location",
+        "truststore.password",
+        "truststore.type",
+    )
+)
+# Thread pools may at most double or halve at once (DynamicThreadPool).
+_THREAD_COUNTS = frozenset(
+    (
+        "background.threads",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+    )
+)
+
+
+def check_broker_configs(
+    cluster: Cluster, overrides: Mapping[str, str], node_id: int | None
+) -> None:
+    """Raise ApiError unless brokers take `overrides` while they run; None stands for all brokers.
+
+    Unknown names pass: they may be meant for a plug-in.
+    """
+    known = {name: d for name in overrides if (d := BROKER_CONFIGS.get(name)) is not None}
+    fixed = [name for name, d in known.items() if d.mode is UpdateMode.READ_ONLY]
+    _refuse_names(fixed, "These configs cannot change while a broker runs")
+    _refuse_names(
+        [name for name in known if name in _LISTENER_SECURITY],
+        "These configs change for one listener at a time, under its prefix",
+    )
+    for name, definition in known.items():
+        try:
+            value = definition.parse(overrides[name])
+        except ConfigError as error:
+            raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from None
+        if name in _THREAD_COUNTS and isinstance(value, int):
+            _check_thread_count(cluster, name, value, node_id)
+    if node_id is None:
+        _refuse_names(
+            [
+                name
+                for name in overrides
+                if name.startswith(_LISTENER_PREFIX)
+                or (name in known and known[name].mode is UpdateMode.PER_BROKER)
+            ],
+            "These configs change for one broker at a time",
+        )
+
+
+def _refuse_names(names: list[str], reason: str) -> None:
+    if names:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{reason}: {', '.join(names)}")
+
+
+def _check_thread_count(cluster: Cluster, name: str, value: int, node_id: int | None) -> None:
+    node = cluster.controller_id if node_id is None else node_id
+    current = cluster.configs.get_for(node, name)
+    assert isinstance(current, int)
+    if node_id is None and name in cluster.configs.dynamic_broker.get(node, {}):
+        return  # the broker's own value stays in force
+    if value > current * 2 or value < current // 2:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"{name} may at most double or halve at once; {value} is too far from {current}.",
+        )
+
+
+def check_min_isr_stays(
+    cluster: Cluster, before: Mapping[str, str], after: Mapping[str, str], node_id: int | None
+) -> None:
+    """Raise ApiError INVALID_CONFIG where min.insync.replicas would differ between brokers.
+
+    While eligible leader replicas are on, the controller needs one value for all (KIP-966).
+    """
+    if cluster.features.level("eligible.leader.replicas.version") == 0:
+        return
+    if node_id is not None and before.get(MIN_ISR) != after.get(MIN_ISR):
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            f"{MIN_ISR} is the same on all brokers while there are eligible leader replicas.",
+        )
+    if node_id is None and MIN_ISR in before and MIN_ISR not in after:
+        raise ApiError(
+            ErrorCode.INVALID_CONFIG,
+            f"{MIN_ISR} stays set while there are eligible leader replicas.",
+        )

@@ -1,0 +1,1 @@
+"""Groups and their offsets: the coordinator, its shards, and the classic protocol."""

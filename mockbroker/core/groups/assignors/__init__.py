@@ -1,0 +1,1 @@
+"""The assignors of the new group protocol, which run on the broker."""

@@ -1,0 +1,1 @@
+"""Groups of the new protocol (KIP-848)."""

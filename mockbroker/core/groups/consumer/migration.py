@@ -1,0 +1,161 @@
+"""From a classic group to a consumer group and back, while members are in it (KIP-848).
+
+Either way the members keep the partitions they have, and the epoch goes on from the generation, so
+that a member of the old protocol notices nothing but a rebalance.
+
+Source: ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
+"""
+
+from __future__ import annotations
+
+from mockbroker.core.groups.base import CONSUMER_PROTOCOL_TYPE
+from mockbroker.core.groups.classic import ClassicGroup, GroupSettings
+from mockbroker.core.groups.consumer.events import (
+    Change,
+    Downgrade,
+    GroupChange,
+    MemberChange,
+    TargetChange,
+    TargetEpochChange,
+    current_change,
+)
+from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
+from mockbroker.core.groups.consumer.members import (
+    ClassicMember,
+    ConsumerMember,
+    Target,
+    with_epoch,
+)
+from mockbroker.core.groups.consumer.protocol import (
+    assignment_blob,
+    read_assignment,
+    read_subscription,
+)
+from mockbroker.core.groups.consumer.topics import TopicSource, metadata_hash
+from mockbroker.core.groups.events import GroupImage, MemberImage
+from mockbroker.core.groups.members import Member
+from mockbroker_protocol.exceptions import DecodeError
+
+
+def upgraded(
+    classic: ClassicGroup, settings: ConsumerSettings, topics: TopicSource, now_ms: int
+) -> tuple[ConsumerGroup, tuple[Change, ...]] | None:
+    """The consumer group that a classic one becomes, and the changes that make it up.
+
+    None when it may not become one: the policy or its size are against it, it is not a group of
+    consumers, what its members send cannot be read, or their assignor keeps data of its own with
+    the assignment, which would get lost.
+    """
+    members = classic.roster.members
+    if not settings.migration.upgrade or not classic.is_consumer():
+        return None
+    if len(members) > settings.size_max:
+        return None
+    epoch = classic.generation
+    taken: list[tuple[ConsumerMember, Target]] = []
+    try:
+        for member in members.values():
+            target, has_user_data = read_assignment(topics, member.assignment)
+            if has_user_data:
+                return None
+            taken.append((_taken_over(classic, member, target, epoch), target))
+    except DecodeError:
+        return None
+    names = {name for member, _ in taken for name in member.topic_names}
+    changes: list[Change] = []
+    changes += (MemberChange(member.member_id, member) for member, _ in taken)
+    changes.append(GroupChange(epoch, metadata_hash(topics, names)))
+    changes += (TargetChange(member.member_id, target) for member, target in taken)
+    changes.append(TargetEpochChange(epoch))
+    changes += (current_change(member) for member, _ in taken)
+    group = ConsumerGroup(classic.group_id, settings, topics)
+    group.adopt(changes, now_ms)
+    return group, tuple(changes)
+
+
+def _taken_over(
+    classic: ClassicGroup, member: Member, target: Target, epoch: int
+) -> ConsumerMember:
+    protocol = classic.protocol_name
+    blob = member.protocols[0][1] if protocol is None else member.metadata(protocol)
+    subscription = read_subscription(blob)
+    return ConsumerMember(
+        member_id=member.member_id,
+        epoch=epoch,
+        previous_epoch=epoch,
+        instance_id=member.instance_id,
+        rack_id=subscription.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topic_names=subscription.topics,
+        assigned=with_epoch(target, epoch),
+        classic=ClassicMember(member.session_timeout_ms, member.protocols),
+    )
+
+
+def downgraded(
+    group: ConsumerGroup, plan: Downgrade, settings: GroupSettings, now_ms: int
+) -> ClassicGroup:
+    """The classic group that a consumer group becomes; it is Stable, and its timers do not run."""
+    members: list[tuple[ConsumerMember, Target]] = []
+    joining = plan.joining
+    for member in group.members.values():
+        replaced = joining is not None and member.instance_id == joining.instance_id
+        if member.member_id not in plan.leaving and not replaced:
+            members.append((member, group.targets.get(member.member_id, {})))
+    if joining is not None:
+        members.append((joining, group.target_of(joining)))
+    protocols = {member.member_id: _classic(member).protocols for member, _ in members}
+    protocol = _vote(protocols)
+    image = GroupImage(
+        CONSUMER_PROTOCOL_TYPE,
+        group.epoch,
+        protocol,
+        members[0][0].member_id,
+        now_ms,
+        tuple(_image(group, member, target, protocol) for member, target in members),
+    )
+    classic = ClassicGroup.restore(group.group_id, settings, image, now_ms)
+    for restored in classic.roster.members.values():
+        # The log keeps only what was offered under the protocol in use.
+        classic.roster.update(
+            restored,
+            protocols[restored.member_id],
+            restored.rebalance_timeout_ms,
+            restored.session_timeout_ms,
+        )
+    return classic
+
+
+def _classic(member: ConsumerMember) -> ClassicMember:
+    assert member.classic is not None
+    return member.classic
+
+
+def _vote(protocols: dict[str, tuple[tuple[str, bytes], ...]]) -> str:
+    """The protocol that all support and most like best, as in `Roster.vote`."""
+    names = [[name for name, _ in offered] for offered in protocols.values()]
+    common = set(names[0]).intersection(*names[1:])
+    votes: dict[str, int] = {}
+    for offered in names:
+        choice = next(name for name in offered if name in common)
+        votes[choice] = votes.get(choice, 0) + 1
+    return max(votes, key=votes.__getitem__)
+
+
+def _image(
+    group: ConsumerGroup, member: ConsumerMember, target: Target, protocol: str
+) -> MemberImage:
+    classic = _classic(member)
+    subscription = next(blob for name, blob in classic.protocols if name == protocol)
+    return MemberImage(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        classic.session_timeout_ms,
+        subscription,
+        assignment_blob(group.topics, target, subscription),
+    )

@@ -1,0 +1,64 @@
+"""The timers of a consumer group's members, behind one heap (see `group_leases`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mockbroker.core.groups.consumer.events import SetTimer, TimerKind
+from mockbroker.core.groups.leases import Lease, LeaseHeap
+
+
+class MemberTimer(Lease):
+    """One timer of one member; `member_epoch`, if set, is the only epoch at which it counts."""
+
+    __slots__ = ("kind", "member_epoch")
+
+    def __init__(self, kind: TimerKind, member_id: str) -> None:
+        super().__init__(member_id)
+        self.kind = kind
+        self.member_epoch: int | None = None
+
+
+class MemberTimers:
+    """At most one timer of a kind for each member."""
+
+    __slots__ = ("_heap", "_timers")
+
+    def __init__(self) -> None:
+        self._heap = LeaseHeap()
+        self._timers: dict[tuple[TimerKind, str], MemberTimer] = {}
+
+    def set(self, order: SetTimer) -> None:
+        """Do as told: set, move or cancel."""
+        key = (order.kind, order.member_id)
+        timer = self._timers.get(key)
+        if order.deadline_ms is None:
+            if timer is not None:
+                self._heap.cancel(timer)
+                del self._timers[key]
+            return
+        if timer is None:
+            timer = self._timers[key] = MemberTimer(order.kind, order.member_id)
+        elif order.keep:
+            return
+        timer.member_epoch = order.member_epoch
+        self._heap.arm(timer, order.deadline_ms)
+
+    def spare(self, connected: Callable[[str], bool], by_ms: int) -> None:
+        """Let the sessions of the members that are connected end that much later."""
+        for (kind, member_id), timer in self._timers.items():
+            if kind is TimerKind.SESSION and connected(member_id):
+                self._heap.postpone(timer, by_ms)
+
+    def next_ms(self) -> int | None:
+        """A time before which no timer ends, or None."""
+        return self._heap.next_ms()
+
+    def pop_ended(self, now_ms: int) -> MemberTimer | None:
+        """The first timer that has ended by `now_ms`, which thereby is no more."""
+        lease = self._heap.pop_ended(now_ms)
+        if lease is None:
+            return None
+        assert isinstance(lease, MemberTimer)
+        self._timers.pop((lease.kind, lease.member_id), None)
+        return lease

@@ -1,0 +1,1 @@
+"""The hash functions that clients and brokers agree on."""

@@ -1,0 +1,1 @@
+"""One replica's log: bytes, segments, epochs, producers, retention and compaction."""

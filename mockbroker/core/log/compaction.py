@@ -1,0 +1,147 @@
+"""A job of compacting several partitions, one log after another, in slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.core.log.cleaner import Cleaning, Compacted, find_dirt, next_due_ms
+from mockbroker.core.own_logs import OwnLog, logs_of
+from mockbroker_protocol.records import RecordsError
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.partition import Partition
+
+OFFSET_MAP_ENTRY_BYTES = 24  # a key's hash and an offset in Kafka's map, which sizes are given for
+
+
+class CompactionResult(NamedTuple):
+    """What compaction removed from one log, which is clean below `end_offset` since.
+
+    The leader's replica stands for all that share its log.
+    """
+
+    topic: str
+    partition: int
+    node_id: int
+    records_removed: int
+    records_kept: int
+    batches_removed: int
+    bytes_removed: int
+    end_offset: int
+
+
+class CompactionJob:
+    """Cleans logs one after another; `results` tells of those that are finished.
+
+    On demand every partition is cleaned, otherwise those that are dirty enough, the dirtiest
+    first. A log that cannot be read is given up (`LogManager.uncleanable`).
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        partitions: Sequence[Partition],
+        *,
+        roll: bool,
+        on_demand: bool,
+        on_done: Callable[[list[CompactionResult]], None] | None = None,
+    ) -> None:
+        self.results: list[CompactionResult] = []
+        self.done = False
+        self._cluster = cluster
+        self._partitions = partitions
+        self._roll = roll
+        self._on_demand = on_demand
+        self._on_done = on_done
+        self._work = self._cleanings()
+        self._current: tuple[Partition, OwnLog, Cleaning] | None = None
+
+    def run(self) -> list[CompactionResult]:
+        """Do all that is left at one go."""
+        while not self.step(1 << 62):
+            pass
+        return self.results
+
+    def step(self, records_max: int) -> bool:
+        """Work on about so many records; True when the job is done."""
+        if self.done:
+            return True
+        if self._current is None:
+            self._current = next(self._work, None)
+        if self._current is None:
+            self.done = True
+            if self._on_done is not None:
+                self._on_done(self.results)
+            return True
+        partition, own, cleaning = self._current
+        try:
+            finished = partition.deleted or cleaning.step(records_max)
+        except RecordsError as error:
+            self._cluster.log_manager.uncleanable[partition] = str(error)
+            finished = True
+        if finished:
+            self._current = None
+            if cleaning.result is not None:
+                self.results.append(_result(partition, own, cleaning.result))
+        return False
+
+    def _cleanings(self) -> Iterator[tuple[Partition, OwnLog, Cleaning]]:
+        """What is to be cleaned; each begins with what its log is like by then."""
+        cluster = self._cluster
+        keys_max = _keys_max(cluster)
+        for partition in self._ordered():
+            if partition.deleted or partition in cluster.log_manager.uncleanable:
+                continue
+            configs = partition.topic.configs
+            for own in logs_of(partition):
+                if self._roll:
+                    own.log.roll()
+                now_ms = cluster.now_ms()
+                dirt = find_dirt(own.log, configs, own.last_stable_offset, now_ms)
+                if self._on_demand or dirt.is_due(configs):
+                    yield partition, own, Cleaning(own.log, dirt, configs, now_ms, keys_max)
+
+    def _ordered(self) -> Sequence[Partition]:
+        if self._on_demand:
+            return self._partitions
+        now_ms = self._cluster.now_ms()
+        return sorted(self._partitions, key=lambda each: -_dirtiness(each, now_ms))
+
+
+def next_cleaning_ms(partition: Partition, now_ms: int) -> int | None:
+    """When a partition that is not due now becomes due by the mere passing of time, or None."""
+    configs = partition.topic.configs
+    times = [next_due_ms(own.log, configs, now_ms) for own in logs_of(partition)]
+    return min((at_ms for at_ms in times if at_ms is not None), default=None)
+
+
+def _dirtiness(partition: Partition, now_ms: int) -> float:
+    return max(
+        find_dirt(own.log, partition.topic.configs, own.last_stable_offset, now_ms).ratio
+        for own in logs_of(partition)
+    )
+
+
+def _keys_max(cluster: Cluster) -> int:
+    """How many keys one pass can tell apart (SkimpyOffsetMap, and its load factor)."""
+    threads = max(cluster.config_int("log.cleaner.threads"), 1)
+    entries = (
+        cluster.config_int("log.cleaner.dedupe.buffer.size") // threads // OFFSET_MAP_ENTRY_BYTES
+    )
+    load = cluster.config("log.cleaner.io.buffer.load.factor")
+    return max(int(entries * float(load)), 1)
+
+
+def _result(partition: Partition, own: OwnLog, done: Compacted) -> CompactionResult:
+    return CompactionResult(
+        partition.topic.name,
+        partition.index,
+        own.node_id,
+        done.records_removed,
+        done.records_read - done.records_removed,
+        done.batches_removed,
+        done.bytes_removed,
+        done.end_offset,
+    )

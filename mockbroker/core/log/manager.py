@@ -1,0 +1,233 @@
+"""Keeping logs within bounds: when retention and compaction run, and over which partitions.
+
+Retention looks at logs that are not compacted every log.retention.check.interval.ms. The cleaner
+looks at compacted ones every log.cleaner.backoff.ms: it cleans those that are dirty enough, the
+dirtiest first, and then drops segments of those that have a retention as well. Both run on the
+cluster's clock, and on demand.
+
+Replicas that have a log of their own are looked after like the leader's, each up to its own high
+watermark.
+
+Source: LogManager.cleanupLogs, LogCleaner.CleanerThread, LogCleanerManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.core.errors import ApiError
+from mockbroker.core.log import retention
+from mockbroker.core.log.upkeep_rounds import Rounds
+from mockbroker.core.own_logs import logs_of
+from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.log.compaction import CompactionJob, CompactionResult
+    from mockbroker.core.partition import Partition
+    from mockbroker.core.topic import Topic
+
+# What the cleaner does before it lets clients have their turn: a few milliseconds' work.
+RECORDS_PER_SLICE = 1500
+
+
+class RetentionResult(NamedTuple):
+    """What retention removed from one log. The leader's replica stands for all that share its
+    log.
+    """
+
+    topic: str
+    partition: int
+    node_id: int
+    segments_removed: int
+    bytes_removed: int
+    old_log_start_offset: int
+    log_start_offset: int
+
+
+class LogManager:
+    """The upkeep of all logs of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        now_ms, config = cluster.now_ms, cluster.config_int
+        started_ms = now_ms()
+        self._retention = Rounds(
+            cluster.timers,
+            now_ms,
+            started_ms + config("log.initial.task.delay.ms"),
+            lambda: config("log.retention.check.interval.ms"),
+            self._retain,
+        )
+        self._cleaner = Rounds(
+            cluster.timers,
+            now_ms,
+            started_ms,
+            lambda: config("log.cleaner.backoff.ms"),
+            self._clean,
+        )
+        self._job: CompactionJob | None = None
+        # Partitions that the cleaner gave up, with the reason (as Kafka does until a restart).
+        self.uncleanable: dict[Partition, str] = {}
+        cluster.on_configs_changed.append(self._on_configs_changed)
+        cluster.on_topic_deleted.append(self._on_topic_deleted)
+
+    # -- noting ------------------------------------------------------------------------------------
+
+    def note(self, partition: Partition) -> None:
+        """Something changed in a partition's log: look at it in the next round."""
+        partition.upkeep_noted = True
+        rounds = self._cleaner if partition.topic.configs.compacted else self._retention
+        rounds.note(partition, self._cluster.now_ms())
+
+    def _on_configs_changed(self, topic: Topic) -> None:
+        for partition in topic.partitions:
+            if partition.log.size or partition.own_replicas:
+                self.note(partition)
+
+    def _on_topic_deleted(self, topic: Topic) -> None:
+        for partition in topic.partitions:
+            self.uncleanable.pop(partition, None)
+
+    # -- retention ---------------------------------------------------------------------------------
+
+    def run_retention(self, topic: str | None, index: int | None) -> list[RetentionResult]:
+        """Apply retention now, to compacted topics too; what was removed. Raises ApiError."""
+        now_ms = self._cluster.now_ms()
+        return [
+            result
+            for partition in self.select(topic, index)
+            for result in self.retain(partition, now_ms)
+        ]
+
+    def _retain(self, partitions: Sequence[Partition], now_ms: int) -> None:
+        """One round of retention."""
+        for partition in partitions:
+            partition.upkeep_noted = False
+            if partition.topic.configs.compacted:
+                self.note(partition)  # since it was noted the policy changed
+                continue
+            self.retain(partition, now_ms)
+            self._note_expiry(self._retention, partition)
+
+    def retain(self, partition: Partition, now_ms: int) -> list[RetentionResult]:
+        """Drop what one partition's logs no longer keep, and tell the watchers."""
+        results = []
+        configs = partition.topic.configs
+        for own in logs_of(partition):
+            removed = retention.enforce(own.log, configs, own.high_watermark, now_ms)
+            if removed is not None:
+                results.append(
+                    RetentionResult(
+                        partition.topic.name,
+                        partition.index,
+                        own.node_id,
+                        removed.segments_removed,
+                        removed.bytes_removed,
+                        removed.old_log_start_offset,
+                        removed.log_start_offset,
+                    )
+                )
+        if results:
+            partition.log_start_moved()
+        return results
+
+    def _note_expiry(self, rounds: Rounds, partition: Partition) -> None:
+        """Have the partition visited when its oldest segment expires, if it ever does."""
+        now_ms = self._cluster.now_ms()
+        configs = partition.topic.configs
+        for own in logs_of(partition):
+            at_ms = retention.next_expiry_ms(own.log, configs)
+            # What has expired and is still there waits for the high watermark, which tells.
+            if at_ms is not None and at_ms > now_ms:
+                rounds.note(partition, at_ms)
+
+    # -- compaction --------------------------------------------------------------------------------
+
+    def start_compaction(
+        self,
+        topic: str | None,
+        index: int | None,
+        *,
+        roll: bool,
+        on_done: Callable[[list[CompactionResult]], None] | None = None,
+    ) -> CompactionJob:
+        """Begin to compact now, whatever the dirty ratio is; the returned job does the work.
+
+        With `roll` the active segments are closed first, so that all that is stable is compacted.
+        Nothing happens until somebody steps the job, or `run_in_slices` has it stepped. Raises
+        ApiError for an unknown partition, and for a topic that is not compacted.
+        """
+        from mockbroker.core.log.compaction import CompactionJob
+
+        selected = self.select(topic, index)
+        if topic is not None and selected and not selected[0].topic.configs.compacted:
+            raise ApiError(
+                ErrorCode.POLICY_VIOLATION, f"Topic {topic!r} has no cleanup.policy=compact."
+            )
+        compacted = [partition for partition in selected if partition.topic.configs.compacted]
+        return CompactionJob(self._cluster, compacted, roll=roll, on_demand=True, on_done=on_done)
+
+    def run_in_slices(self, job: CompactionJob) -> None:
+        """Have a job done bit by bit, between the requests of clients."""
+
+        def work() -> None:
+            if not job.step(RECORDS_PER_SLICE):
+                self._cluster.timers.call_soon(work)
+
+        self._cluster.timers.call_soon(work)
+
+    def _clean(self, partitions: Sequence[Partition], now_ms: int) -> None:
+        """One round of the cleaner."""
+        from mockbroker.core.log.compaction import CompactionJob, next_cleaning_ms
+
+        compacted = []
+        for partition in partitions:
+            partition.upkeep_noted = False
+            if not partition.topic.configs.compacted:
+                self.note(partition)
+            elif self._job is not None:
+                self._cleaner.note(partition, now_ms)  # the next round is early enough
+            else:
+                compacted.append(partition)
+        if not compacted:
+            return
+        if not self._cluster.config("log.cleaner.enable"):
+            self._end_round(compacted)
+            return
+
+        def done(_: list[CompactionResult]) -> None:
+            self._job = None
+            self._end_round(compacted)
+            for partition in compacted:
+                at_ms = next_cleaning_ms(partition, now_ms)
+                if at_ms is not None and not partition.deleted:
+                    self._cleaner.note(partition, at_ms)
+
+        job = CompactionJob(self._cluster, compacted, roll=False, on_demand=False, on_done=done)
+        if not job.step(RECORDS_PER_SLICE):
+            self._job = job
+            self.run_in_slices(job)
+
+    def _end_round(self, partitions: Sequence[Partition]) -> None:
+        """What the cleaner does last: drop what compacted logs no longer keep."""
+        for partition in partitions:
+            if not partition.deleted:
+                self.retain(partition, self._cluster.now_ms())
+                self._note_expiry(self._cleaner, partition)
+
+    # -- choosing ----------------------------------------------------------------------------------
+
+    def select(self, topic: str | None, index: int | None) -> list[Partition]:
+        """The partitions meant: all, those of a topic, or one. Raises ApiError for an unknown
+        one.
+        """
+        cluster = self._cluster
+        if topic is None:
+            return [each for found in cluster.topics.values() for each in found.partitions]
+        found = cluster.topics.get(topic)
+        if found is None or (index is not None and not 0 <= index < len(found.partitions)):
+            name = topic if index is None else f"{topic}-{index}"
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no {name}.")
+        return list(found.partitions) if index is None else [found.partitions[index]]

@@ -1,0 +1,413 @@
+"""What a log remembers of its idempotent and transactional producers (Kafka's
+ProducerStateManager).
+
+Each producer id has an *entry*: its epoch, up to five *batches* it wrote last, and the offset at
+which its open transaction began here, if any. The five batches recognise a retry, which is answered
+with the offsets of the first attempt and not appended again; the last one says which sequence comes
+next. Sequences are int32 and wrap from 2147483647 to 0.
+
+A transaction is *ongoing* until its marker is appended and then *unreplicated* until the high
+watermark has passed the marker. The first offset of either kind is the first unstable offset: what
+a read_committed consumer may not see yet. Completed aborts leave an entry in the *aborted index*.
+
+All of this derives from the log: replaying the batches gives the same state on any replica.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mockbroker.core.log.verification import Guard
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import BatchHeader, ControlType, parse_marker, read_control
+from mockbroker_protocol.records.batch import Buffer
+
+BATCHES_KEPT = 5  # ProducerStateEntry.NUM_BATCHES_TO_RETAIN, and the most a client has in flight
+SEQUENCE_MAX = 0x7FFFFFFF
+NO_SEQUENCE = -1
+NO_PRODUCER_EPOCH = -1
+EXPIRATION_CHECK_MS = 600_000  # producer.id.expiration.check.interval.ms
+STRICT_MARKERS_SINCE = 2  # transaction.version
+
+_NONE = 0
+_OUT_OF_ORDER = int(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
+_INVALID_EPOCH = int(ErrorCode.INVALID_PRODUCER_EPOCH)
+_INVALID_TXN_STATE = int(ErrorCode.INVALID_TXN_STATE)
+_COORDINATOR_FENCED = int(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+
+
+class WrittenBatch(NamedTuple):
+    """One of the last batches of a producer. `timestamp` is the batch's max timestamp in ms."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class AbortedTransaction(NamedTuple):
+    """An entry of the aborted index. `last_offset` is that of the ABORT marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class ProducerEntry:
+    """One producer id. `last_sequence` is -1 when only a marker has been seen at this epoch."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "epoch",
+        "last_sequence",
+        "last_timestamp",
+        "transaction_start",
+    )
+
+    def __init__(self) -> None:
+        self.epoch = NO_PRODUCER_EPOCH
+        self.batches: list[WrittenBatch] = []
+        self.last_sequence = NO_SEQUENCE
+        self.last_timestamp = -1
+        self.coordinator_epoch = -1
+        self.transaction_start = -1
+
+    def fork(self) -> ProducerEntry:
+        """A copy that goes its own way."""
+        copy = ProducerEntry()
+        copy.epoch = self.epoch
+        copy.batches = list(self.batches)
+        copy.last_sequence = self.last_sequence
+        copy.last_timestamp = self.last_timestamp
+        copy.coordinator_epoch = self.coordinator_epoch
+        copy.transaction_start = self.transaction_start
+        return copy
+
+    def _enter_epoch(self, epoch: int) -> None:
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.batches.clear()
+            self.last_sequence = NO_SEQUENCE
+
+
+class ProducerStates:
+    """The producers of one log, its open transactions and its aborted index."""
+
+    __slots__ = ("_entries", "_next_check_ms", "_ongoing", "_unreplicated", "aborted", "guards")
+
+    def __init__(self) -> None:
+        self._entries: dict[int, ProducerEntry] = {}
+        self._next_check_ms = 0
+        self._ongoing: dict[int, int] = {}  # first offset -> producer id, in order of first offset
+        self._unreplicated: dict[int, int] = {}  # first offset -> offset of the marker
+        self.aborted: list[AbortedTransaction] = []
+        self.guards: dict[int, Guard] = {}  # producer id -> open question to the coordinator
+
+    def fork(self) -> ProducerStates:
+        """A copy that goes its own way."""
+        copy = ProducerStates()
+        copy._entries = {key: entry.fork() for key, entry in self._entries.items()}
+        copy._next_check_ms = self._next_check_ms
+        copy._ongoing = dict(self._ongoing)
+        copy._unreplicated = dict(self._unreplicated)
+        copy.aborted = list(self.aborted)
+        return copy
+
+    @property
+    def entries(self) -> dict[int, ProducerEntry]:
+        """Producer id -> entry, as DescribeProducers lists them."""
+        return self._entries
+
+    def find_duplicate(
+        self, producer_id: int, epoch: int, first_sequence: int, last_sequence: int
+    ) -> WrittenBatch | None:
+        """The kept batch with exactly this epoch and sequence range: a retry to be answered as
+        before.
+        """
+        entry = self._entries.get(producer_id)
+        if entry is None or entry.epoch != epoch:
+            return None
+        for batch in entry.batches:
+            if batch.first_sequence == first_sequence and batch.last_sequence == last_sequence:
+                return batch
+        return None
+
+    def check(self, producer_id: int, epoch: int, first_sequence: int, transactional: bool) -> int:
+        """The error code that refuses a client's batch, or 0 (ProducerAppendInfo.appendDataBatch).
+
+        A producer id without an entry may start at any sequence: its state may have expired.
+        """
+        entry = self._entries.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            return _INVALID_EPOCH
+        if self.guards and self._overtakes(producer_id, entry, first_sequence):
+            return _OUT_OF_ORDER
+        if entry is None:
+            return _NONE
+        if epoch > entry.epoch:
+            if first_sequence != 0 and entry.epoch != NO_PRODUCER_EPOCH:
+                return _OUT_OF_ORDER
+        elif epoch != NO_PRODUCER_EPOCH:
+            last = entry.last_sequence
+            if first_sequence != (0 if last == SEQUENCE_MAX else last + 1):
+                return _OUT_OF_ORDER
+        if entry.transaction_start >= 0 and not transactional:
+            return _INVALID_TXN_STATE
+        return _NONE
+
+    def _overtakes(
+        self, producer_id: int, entry: ProducerEntry | None, first_sequence: int
+    ) -> bool:
+        """Whether a batch comes before one that is still being verified, or has failed that.
+
+        With TV2 a producer nobody knows here begins at 0 (KAFKA-19999).
+        """
+        guard = self.guards.get(producer_id)
+        if guard is None:
+            return False
+        known = entry is not None and bool(entry.batches)
+        if guard.bumps and first_sequence != 0 and not known:
+            return True
+        return first_sequence > guard.lowest_sequence
+
+    def has_ongoing_transaction(self, producer_id: int, epoch: int | None = None) -> bool:
+        """Whether a transaction of the producer is open here, of this epoch if one is given."""
+        entry = self._entries.get(producer_id)
+        if entry is None or entry.transaction_start < 0:
+            return False
+        return epoch is None or entry.epoch == epoch
+
+    # -- asking the coordinator --------------------------------------------------------------------
+
+    def start_verification(
+        self, producer_id: int, epoch: int, sequence: int, *, bumps: bool
+    ) -> Guard | int | None:
+        """The guard for asking about a batch, or None if its transaction is open already.
+
+        An error code refuses the batch out of hand.
+        """
+        entry = self._entries.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            return _INVALID_EPOCH
+        if self.has_ongoing_transaction(producer_id, epoch):
+            return None
+        guard = self.guards.get(producer_id)
+        if guard is None:
+            guard = self.guards[producer_id] = Guard(epoch, sequence, bumps=bumps)
+        guard.note(epoch, sequence)
+        return guard
+
+    def check_guard(self, producer_id: int, epoch: int, guard: Guard) -> int:
+        """The error code that refuses a transactional batch which came with `guard`, or 0."""
+        if self.has_ongoing_transaction(producer_id, epoch):
+            return _NONE
+        entry = self._entries.get(producer_id)
+        if entry is not None and epoch < entry.epoch:
+            return _INVALID_EPOCH
+        return _NONE if self.guards.get(producer_id) is guard else _INVALID_TXN_STATE
+
+    def append(
+        self, producer_id: int, epoch: int, batch: WrittenBatch, transactional: bool
+    ) -> None:
+        """Take note of a data batch that was appended."""
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerEntry()
+        if epoch != entry.epoch:
+            entry._enter_epoch(epoch)
+        batches = entry.batches
+        if len(batches) == BATCHES_KEPT:
+            del batches[0]
+        batches.append(batch)
+        entry.last_sequence = batch.last_sequence
+        entry.last_timestamp = batch.timestamp
+        if transactional:
+            if self.guards:
+                self.guards.pop(producer_id, None)
+            if entry.transaction_start < 0:
+                entry.transaction_start = batch.base_offset
+                self._ongoing[batch.base_offset] = producer_id
+
+    # -- transactions ------------------------------------------------------------------------------
+
+    def check_marker(
+        self, producer_id: int, epoch: int, coordinator_epoch: int, version: int = 0
+    ) -> int:
+        """The error code that refuses a transaction marker, or 0.
+
+        `version` is the transaction's: since 2 each end has an epoch of its own, higher than that
+        of the records, so that a late marker is known by its epoch (KIP-1228). Repeated, it ends
+        nothing and does no harm.
+        """
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            return _NONE
+        late = epoch == entry.epoch and version >= STRICT_MARKERS_SINCE
+        if epoch < entry.epoch or (late and entry.transaction_start >= 0):
+            return _INVALID_EPOCH
+        if coordinator_epoch < entry.coordinator_epoch:
+            return _COORDINATOR_FENCED
+        return _NONE
+
+    def append_marker(
+        self,
+        producer_id: int,
+        epoch: int,
+        coordinator_epoch: int,
+        offset: int,
+        timestamp: int,
+        *,
+        aborted: bool,
+    ) -> None:
+        """Take note of a COMMIT or ABORT marker that was appended at `offset`.
+
+        A marker without data of its producer here ends nothing and leaves no trace in the index.
+        """
+        entry = self._entries.get(producer_id)
+        if entry is None:
+            entry = self._entries[producer_id] = ProducerEntry()
+        first = entry.transaction_start
+        self.guards.pop(producer_id, None)
+        if first >= 0:
+            del self._ongoing[first]
+            if aborted:
+                stable = next(iter(self._ongoing), offset + 1)
+                self.aborted.append(AbortedTransaction(producer_id, first, offset, stable))
+            self._unreplicated[first] = offset
+            entry.transaction_start = -1
+        if epoch != entry.epoch:
+            entry._enter_epoch(epoch)
+        entry.coordinator_epoch = coordinator_epoch
+        entry.last_timestamp = timestamp
+
+    def high_watermark_moved(self, high_watermark: int) -> None:
+        """Markers below the high watermark no longer hold back the last stable offset."""
+        if self._unreplicated:
+            self._unreplicated = {
+                first: marker
+                for first, marker in self._unreplicated.items()
+                if marker >= high_watermark
+            }
+
+    def first_unstable_offset(self) -> int:
+        """The first offset of a transaction that is open or ended above the HW, or -1."""
+        ongoing = next(iter(self._ongoing), -1)
+        if not self._unreplicated:
+            return ongoing
+        unreplicated = min(self._unreplicated)
+        return unreplicated if ongoing < 0 else min(ongoing, unreplicated)
+
+    def aborted_between(self, fetch_offset: int, upper_offset: int) -> list[AbortedTransaction]:
+        """Aborted transactions that overlap [fetch_offset, upper_offset), by first offset.
+
+        The index is in order of the markers, so those that ended before the fetch are skipped in
+        log time.
+        """
+        aborted = self.aborted
+        low, high = 0, len(aborted)
+        while low < high:
+            middle = (low + high) // 2
+            if aborted[middle].last_offset < fetch_offset:
+                low = middle + 1
+            else:
+                high = middle
+        found = []
+        for entry in aborted[low:]:
+            if entry.first_offset < upper_offset:
+                found.append(entry)
+            if entry.last_stable_offset >= upper_offset:
+                break  # all that comes later began at or after this point (TransactionIndex)
+        found.sort(key=lambda entry: entry.first_offset)
+        return found
+
+    # -- lifetime ----------------------------------------------------------------------------------
+
+    def expire(self, now_ms: int, expiration_ms: int) -> None:
+        """Drop producers that wrote nothing for `expiration_ms`, unless a transaction is open.
+
+        Kafka looks every ten minutes and compares with the timestamp of the last batch; so do we,
+        on the next append after that time.
+        """
+        if now_ms < self._next_check_ms:
+            return
+        if self._next_check_ms:
+            expired = [
+                producer_id
+                for producer_id, entry in self._entries.items()
+                if entry.transaction_start < 0 and now_ms - entry.last_timestamp >= expiration_ms
+            ]
+            for producer_id in expired:
+                del self._entries[producer_id]
+                self.guards.pop(producer_id, None)
+        self._next_check_ms = now_ms + EXPIRATION_CHECK_MS
+
+    def log_start_moved(self, log_start_offset: int) -> None:
+        """Forget aborted transactions that lie wholly below the log start.
+
+        Producers stay until they expire, even when all of their records are gone (KAFKA-7190).
+        """
+        aborted = self.aborted
+        if aborted and aborted[0].last_offset < log_start_offset:
+            self.aborted = [entry for entry in aborted if entry.last_offset >= log_start_offset]
+        self._unreplicated = {
+            first: marker
+            for first, marker in self._unreplicated.items()
+            if marker >= log_start_offset
+        }
+
+    def replay(self, batch: Buffer) -> None:
+        """Take note of a batch found in a log, as a follower or a restarted broker does."""
+        header = BatchHeader(batch)
+        if header.producer_id < 0:
+            return
+        if not header.is_control:
+            self.append(
+                header.producer_id,
+                header.producer_epoch,
+                WrittenBatch(
+                    header.base_sequence,
+                    header.last_sequence,
+                    header.base_offset,
+                    header.last_offset,
+                    header.max_timestamp,
+                ),
+                header.is_transactional,
+            )
+        elif header.count:
+            record = read_control(header, batch)
+            marker = parse_marker(record)
+            self.append_marker(
+                header.producer_id,
+                header.producer_epoch,
+                marker.coordinator_epoch,
+                header.base_offset,
+                record.timestamp,
+                aborted=marker.control_type is ControlType.ABORT,
+            )
+
+    def forget_from(self, offset: int) -> None:
+        """Forget whoever wrote at or above `offset`, before the log is replayed from there.
+
+        Producers whose records were all below it stay as they are: retention may have removed those
+        (Kafka finds them in the snapshot that goes with a segment).
+        """
+        kept = {
+            producer_id: entry
+            for producer_id, entry in self._entries.items()
+            if entry.batches
+            and entry.batches[-1].last_offset < offset
+            and entry.transaction_start < 0
+        }
+        self.clear()
+        self._entries.update(kept)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._entries.clear()
+        self.guards.clear()
+        self._ongoing.clear()
+        self._unreplicated.clear()
+        self.aborted.clear()

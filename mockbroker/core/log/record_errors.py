@@ -1,0 +1,106 @@
+"""Which records of a batch are at fault, and in Kafka's words why (KIP-467, LogValidator)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import BatchHeader, RecordSpan, batch_payload, scan_records
+from mockbroker_protocol.records.batch import TIMESTAMP_TYPE_MASK
+
+if TYPE_CHECKING:
+    from mockbroker.core.configs.values import TopicConfigs
+
+NO_TIMESTAMP = -1
+ERRORS_SHOWN = 3
+
+RecordErrors = Sequence[tuple[int, str]]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a batch is not appended.
+
+    `record_errors` are (index in the batch, message) pairs. `tells_log_start` is whether the answer
+    carries the real log start offset: Kafka knows some failures by name and answers -1 there.
+    """
+
+    error: int
+    message: str | None = None
+    record_errors: RecordErrors = ()
+    tells_log_start: bool = True
+
+
+def judge_records(
+    batch: memoryview,
+    header: BatchHeader,
+    configs: TopicConfigs,
+    now_ms: int,
+    topic_partition: tuple[str, int],
+) -> Refusal | None:
+    """Judge every record by itself; None when there is nothing wrong with any.
+
+    A record's key is looked at before its timestamp. One bad timestamp makes it the fault of the
+    batch. The batch must have been walked before: its records are taken to be well formed.
+    """
+    earliest = now_ms - configs.message_timestamp_before_max_ms
+    latest = now_ms + configs.message_timestamp_after_max_ms
+    by_append = bool(header.attributes & TIMESTAMP_TYPE_MASK)
+    errors: list[tuple[int, str]] = []
+    bad_timestamps = False
+    for index, span in enumerate(scan_records(batch_payload(header, batch), header.count)):
+        timestamp = (
+            header.max_timestamp if by_append else header.base_timestamp + span.timestamp_delta
+        )
+        if configs.compacted and span.key_length < 0:
+            topic, partition = topic_partition
+            message = (
+                "Compacted topic cannot accept message without key in topic partition "
+                f"{topic}-{partition}"
+            )
+        elif not configs.log_append_time and timestamp != NO_TIMESTAMP:
+            if earliest <= timestamp <= latest:
+                continue
+            bad_timestamps = True
+            message = (
+                f"Timestamp {timestamp} of message with offset {span.offset_delta} is out of "
+                f"range. The timestamp should be within [{earliest}, {latest}]"
+            )
+        elif by_append:
+            bad_timestamps = True
+            message = (
+                f"Invalid timestamp type in message {_shown(span, timestamp)}. Producer should "
+                "not set timestamp type to LogAppendTime."
+            )
+        else:
+            continue
+        errors.append((index, message))
+    return _refusal(errors, bad_timestamps=bad_timestamps) if errors else None
+
+
+def _shown(span: RecordSpan, timestamp: int) -> str:
+    return (
+        f"DefaultRecord(offset={span.offset_delta}, timestamp={timestamp}, "
+        f"key={max(span.key_length, 0)} bytes, value={max(span.value_length, 0)} bytes)"
+    )
+
+
+def _refusal(errors: list[tuple[int, str]], *, bad_timestamps: bool) -> Refusal:
+    if bad_timestamps:
+        return Refusal(
+            int(ErrorCode.INVALID_TIMESTAMP),
+            "One or more records have been rejected due to invalid timestamp",
+            errors,
+        )
+    shown = ", ".join(
+        f"RecordError(batchIndex={index}, message='{message}')"
+        for index, message in errors[:ERRORS_SHOWN]
+    )
+    return Refusal(
+        int(ErrorCode.INVALID_RECORD),
+        f"One or more records have been rejected due to {len(errors)} record errors in total, and "
+        f"only showing the first three errors at most: [{shown}]",
+        errors,
+    )

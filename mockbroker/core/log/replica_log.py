@@ -1,0 +1,431 @@
+"""One replica's log: what is appended, read, looked up by timestamp, and taken away at either end.
+
+A log adds to its batches (see `batch_store`) the segments they would form as files, the history of
+leader epochs and the state of producers. A batch is patched (base offset, leader epoch) as it is
+published and never again.
+
+The *log start* is where readers may begin. What lies below it is freed soon, but its segment counts
+until retention drops it as a whole: until then Kafka would have the file, with its size and its
+timestamps.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from mockbroker.core.log.batch_store import NO_TIMESTAMP, BatchStore
+from mockbroker.core.log.epoch_cache import EpochCache
+from mockbroker.core.log.producer_state import ProducerStates
+from mockbroker.core.log.segments import RollLimits, Segment, Segments
+from mockbroker_protocol.records import BatchHeader, batch_payload, scan_records
+
+LOG_OVERHEAD = 12  # base offset and length, which a batch's own length leaves out
+TIMESTAMP_TYPE_MASK = 0x08
+FREE_AT_ONCE_SHARE = 8  # freeing costs time for what stays, so a smaller share than 1/8 waits
+
+_PLACE = struct.Struct(">qii")  # base offset, length, leader epoch
+
+
+class TimestampOffset(NamedTuple):
+    """Where a timestamp lookup landed: a record's own timestamp (ms), offset and leader epoch."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class LogSlice(NamedTuple):
+    """A stretch of a log on its way to a follower: whole batches, and the epochs they are of."""
+
+    batches: BatchStore
+    end_offset: int
+    epochs: list[tuple[int, int]]
+    has_holes: bool
+
+
+class ReplicaLog(BatchStore):
+    """The log of one replica of one partition.
+
+    `start_offset` is where readers may begin, `end_offset` the next offset to be written. The log
+    knows nothing of watermarks, isolation or other replicas; `read` is told where to stop.
+
+    `first_dirty_offset` is how far the cleaner has come (Kafka's cleaner checkpoint). `cuts` grows
+    whenever batches go or are replaced, so that whoever works on them in steps notices.
+    """
+
+    __slots__ = (
+        "_freed_maxima",
+        "_has_holes",
+        "_segments",
+        "cuts",
+        "end_offset",
+        "epochs",
+        "first_dirty_offset",
+        "producers",
+        "start_offset",
+    )
+
+    def __init__(self, start_offset: int = 0) -> None:
+        super().__init__()
+        self.start_offset = start_offset
+        self.end_offset = start_offset
+        self.epochs = EpochCache()
+        self.producers = ProducerStates()
+        self.first_dirty_offset = start_offset
+        self.cuts = 0
+        self._segments = Segments(start_offset)
+        self._has_holes = False
+        # Segment -> its record with the largest timestamp, as far as that is freed already.
+        self._freed_maxima: dict[int, TimestampOffset] = {}
+
+    # -- appending ---------------------------------------------------------------------------------
+
+    def append(
+        self,
+        batch: memoryview,
+        last_offset_delta: int,
+        max_timestamp: int,
+        leader_epoch: int,
+    ) -> int:
+        """Append one whole batch and return the base offset it was given.
+
+        `batch` is a writable view; its first 16 bytes are patched. The log may keep it or copy it,
+        but never writes to it later, and the caller must not either.
+        """
+        base_offset = self.end_offset
+        _PLACE.pack_into(batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch)
+        self.put(batch, base_offset, max_timestamp)
+        segment_maxima = self._segments.max_timestamps
+        if max_timestamp > segment_maxima[-1]:  # noqa: PLR1730 - max() would cost a call
+            segment_maxima[-1] = max_timestamp
+        self.end_offset = base_offset + last_offset_delta + 1
+        if leader_epoch > self.epochs.latest:
+            self.epochs.assign(leader_epoch, base_offset)
+        return base_offset
+
+    def maybe_roll(self, size: int, max_timestamp: int, now_ms: int, limits: RollLimits) -> bool:
+        """Start a new segment if a batch of `size` bytes belongs into one; called before each
+        append.
+        """
+        segments = self._segments
+        if (
+            limits is segments.open_limits
+            and self.end_position + size <= segments.open_position
+            and 0 <= max_timestamp <= segments.open_timestamp
+        ):
+            return False
+        return segments.admit(
+            size, max_timestamp, now_ms, limits, self.end_offset, self.end_position
+        )
+
+    def roll(self) -> bool:
+        """Start a new segment, unless the active one is empty."""
+        if self._segments.positions[-1] == self.end_position:
+            return False
+        self._segments.roll(self.end_offset, self.end_position)
+        return True
+
+    # -- copying -----------------------------------------------------------------------------------
+
+    def fork(self) -> ReplicaLog:
+        """A copy that goes its own way; the batches stay in the memory where they are."""
+        copy = ReplicaLog(self.start_offset)
+        self.share_into(copy, 0, len(self._base_offsets))
+        copy.end_offset = self.end_offset
+        copy.end_position = self.end_position
+        copy.epochs = self.epochs.fork(self.end_offset)
+        copy.producers = self.producers.fork()
+        copy.first_dirty_offset = self.first_dirty_offset
+        copy._segments = self._segments.fork()
+        copy._has_holes = self._has_holes
+        copy._freed_maxima = dict(self._freed_maxima)
+        return copy
+
+    def cut_out(self, offset: int, bytes_max: int) -> LogSlice | None:
+        """What a follower gets that has everything below `offset`; None at the log's end.
+
+        Whole batches, of `bytes_max` bytes at most, though always one.
+        """
+        if offset >= self.end_offset:
+            return None
+        first, last = self.batch_range(offset, self.end_offset)
+        if first < last:
+            limit = self._positions[first] + bytes_max
+            last = max(bisect_right(self._positions, limit, first, last) - 1, first + 1)
+            if self._position_after(len(self._positions) - 1) <= limit:
+                last = len(self._positions)
+        whole = last == len(self._base_offsets)
+        end = self.end_offset if whole else self._base_offsets[last]
+        batches = BatchStore()
+        self.share_into(batches, first, last)
+        return LogSlice(batches, end, self.epochs.between(offset, end), self._has_holes)
+
+    def append_slice(self, taken: LogSlice, now_ms: int, limits: RollLimits) -> None:
+        """Append what a leader has cut out of its log at the offset where this one ends."""
+        position = self.end_position
+        segments = self._segments
+        for batch in taken.batches.batches():
+            header = BatchHeader(batch)
+            size, timestamp = len(batch), header.max_timestamp
+            segments.admit(size, timestamp, now_ms, limits, header.base_offset, position)
+            segments.max_timestamps[-1] = max(segments.max_timestamps[-1], timestamp)
+            position += size
+            self.producers.replay(batch)
+        self.extend(taken.batches)
+        self.end_offset = taken.end_offset
+        self._has_holes = self._has_holes or taken.has_holes
+        for epoch, start_offset in taken.epochs:
+            if epoch > self.epochs.latest:
+                self.epochs.assign(epoch, start_offset)
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def read(
+        self, offset: int, upper_offset: int, bytes_max: int, *, at_least_one: bool
+    ) -> tuple[list[memoryview], int]:
+        """Whole batches from the one that holds `offset` up to `upper_offset`: (pieces, bytes).
+
+        As many as fit into `bytes_max`; with `at_least_one` the first is returned even if it does
+        not fit (KIP-74). The pieces are views: nothing is copied.
+        """
+        first, last = self.batch_range(offset, upper_offset)
+        if first >= last:
+            return [], 0
+        positions = self._positions
+        begin = positions[first]
+        end = positions[last] if last < len(positions) else self.end_position
+        if end - begin > bytes_max:
+            # All batches before `last` that end within the limit; the first one in any case.
+            last = bisect_right(positions, begin + bytes_max, first, last) - 1
+            if last <= first:
+                if not at_least_one:
+                    return [], 0
+                last = first + 1
+            end = positions[last] if last < len(positions) else self.end_position
+        return self._pieces(begin, end), end - begin
+
+    def bytes_between(self, offset: int, upper_offset: int) -> int:
+        """Bytes of the batches from the one that holds `offset` up to `upper_offset`."""
+        first, last = self.batch_range(offset, upper_offset)
+        if first >= last:
+            return 0
+        positions = self._positions
+        end = positions[last] if last < len(positions) else self.end_position
+        return end - positions[first]
+
+    def offset_after(self, offset: int, size: int) -> int:
+        """Where a read that began at `offset` and returned `size` bytes goes on."""
+        positions = self._positions
+        first, _ = self.batch_range(offset, offset + 1)
+        following = bisect_left(positions, positions[first] + size)
+        return self._base_offsets[following] if following < len(positions) else self.end_offset
+
+    def batch_range(self, offset: int, upper_offset: int) -> tuple[int, int]:
+        """Indexes of the batch that holds `offset` and of the first at or above `upper_offset`."""
+        offsets = self._base_offsets
+        if offset >= self.end_offset:
+            return len(offsets), len(offsets)
+        first = bisect_right(offsets, offset) - 1
+        if first < 0:
+            first = 0
+        elif self._has_holes and self._last_offset(first) < offset:
+            first += 1
+        if upper_offset >= self.end_offset:
+            return first, len(offsets)
+        return first, bisect_left(offsets, upper_offset, first)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments, also of what is below the log start."""
+        return self.end_position - self._segments.positions[0]
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The segments, oldest first; the last one is active."""
+        return self._segments.listed(self.end_position)
+
+    @property
+    def layout(self) -> Segments:
+        """The segments as retention and compaction look at them; not to be changed."""
+        return self._segments
+
+    # -- looking up timestamps ---------------------------------------------------------------------
+
+    def find_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record at or above the log start whose timestamp is at least `timestamp` (ms).
+
+        Only batches whose header promises such a record are opened. Raises RecordsError for one
+        that cannot be (it was accepted unwalked).
+        """
+        maxima = self._max_timestamps
+        first_live, count = self.batch_range(self.start_offset, self.end_offset)
+        index = max(bisect_left(maxima, timestamp), first_live)
+        while index < count:
+            if self._max_timestamp(index) >= timestamp:
+                found = self._find_in(self.batch_at(index), timestamp)
+                if found is not None:
+                    return found
+            index += 1
+        return None
+
+    def _find_in(self, batch: memoryview, timestamp: int) -> TimestampOffset | None:
+        for found in _timestamps(batch):
+            if found.timestamp >= timestamp and found.offset >= self.start_offset:
+                return found
+        return None
+
+    def find_max_timestamp(self) -> TimestampOffset | None:
+        """The first record with the highest timestamp of the log, or None if there is none.
+
+        As in Kafka, the log start does not matter: as long as the segment is there, a record below
+        it can be the answer.
+        """
+        freed = max(self._freed_maxima.values(), key=_by_timestamp, default=None)
+        maxima = self._max_timestamps
+        if not maxima or (freed is not None and freed.timestamp >= maxima[-1]):
+            return freed
+        return self._first_with(bisect_left(maxima, maxima[-1]), maxima[-1])
+
+    def _first_with(self, index: int, timestamp: int) -> TimestampOffset | None:
+        """The first record of one batch that has exactly this timestamp."""
+        for found in _timestamps(self.batch_at(index)):
+            if found.timestamp == timestamp:
+                return found
+        return None
+
+    # -- cutting off the beginning -----------------------------------------------------------------
+
+    def move_start(self, offset: int) -> bool:
+        """Raise the log start to `offset`; False if it is there already."""
+        if offset <= self.start_offset:
+            return False
+        self.start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        self.producers.log_start_moved(offset)
+        if self.batch_range(offset, offset)[0] * FREE_AT_ONCE_SHARE >= len(self._base_offsets):
+            self.free()
+        return True
+
+    def free(self) -> None:
+        """Free the batches that lie wholly below the log start. Segments stay as they are."""
+        count = self.batch_range(self.start_offset, self.start_offset)[0]
+        if count:
+            self._remember_maxima(count)
+            self._drop(count)
+            self.cuts += 1
+
+    def _remember_maxima(self, count: int) -> None:
+        """Note the record with the largest timestamp of each segment, if it is about to be
+        freed.
+        """
+        segments = self._segments
+        low = 0
+        for index, base_offset in enumerate(segments.base_offsets):
+            high = count
+            if index + 1 < len(segments):
+                following = segments.base_offsets[index + 1]
+                high = bisect_left(self._base_offsets, following, low, count)
+            if base_offset not in self._freed_maxima:
+                wanted = segments.max_timestamps[index]
+                at = next((i for i in range(low, high) if self._max_timestamp(i) == wanted), -1)
+                found = None if at < 0 else self._first_with(at, wanted)
+                if found is not None:
+                    self._freed_maxima[base_offset] = found
+            low = high
+            if low == count:
+                return
+
+    def drop_segments(self, count: int) -> None:
+        """Drop the oldest segments, which the active one is not among, and all that is in them.
+
+        The log then starts with the segment after them at the earliest.
+        """
+        first = self._segments.base_offsets[count]
+        self._drop(bisect_left(self._base_offsets, first))
+        self._segments.drop(count)
+        self._forget_maxima(first)
+        self.cuts += 1
+        self.move_start(first)
+
+    def _forget_maxima(self, offset: int) -> None:
+        """The segments below `offset` are gone."""
+        for base_offset in [found for found in self._freed_maxima if found < offset]:
+            del self._freed_maxima[base_offset]
+
+    def replace_segments(self, count: int, batches: BatchStore, layout: Segments) -> None:
+        """Put compacted batches, in segments of their own, in place of the first `count` segments.
+
+        The active one is not among them. Offsets stay, the log start too.
+        """
+        first = self._segments.base_offsets[count]
+        shift = self._replace(bisect_left(self._base_offsets, first), batches)
+        self._segments.replace(count, layout, shift)
+        self._forget_maxima(first)
+        self._has_holes = True
+        self.cuts += 1
+
+    # -- cutting off the end -----------------------------------------------------------------------
+
+    def truncate(self, offset: int) -> bool:
+        """Drop every batch that reaches to `offset` or beyond; False if the log ends before it.
+
+        The log then ends at `offset` (LocalLog.truncateTo). Producer state is made anew from the
+        batches that are left.
+        """
+        if offset >= self.end_offset:
+            return False
+        if offset < self._segments.base_offsets[0]:
+            self.truncate_fully(offset)
+            return True
+        count = bisect_left(self._base_offsets, offset)
+        if count and self._last_offset(count - 1) >= offset:
+            count -= 1
+            self._has_holes = True
+        self._cut(count)
+        self.end_offset = offset
+        self.start_offset = min(self.start_offset, offset)
+        self.first_dirty_offset = min(self.first_dirty_offset, offset)
+        self.cuts += 1
+        segments = self._segments
+        segments.truncate(offset)
+        active = range(bisect_left(self._base_offsets, segments.base_offsets[-1]), count)
+        segments.max_timestamps[-1] = max(map(self._max_timestamp, active), default=NO_TIMESTAMP)
+        self.epochs.truncate_from_end(offset)
+        self._replay_producers()
+        return True
+
+    def truncate_fully(self, offset: int) -> None:
+        """Drop everything and start anew at `offset`."""
+        self._cut(0)
+        self.start_offset = self.end_offset = self.first_dirty_offset = offset
+        self.cuts += 1
+        self._segments = Segments(offset, self.end_position)
+        self._freed_maxima.clear()
+        self.epochs.truncate_from_end(0)
+        self.producers.clear()
+
+    def _replay_producers(self) -> None:
+        """Read the producers' state from the batches; what was written before those stays known."""
+        first = self._base_offsets[0] if self._base_offsets else self.end_offset
+        self.producers.forget_from(first)
+        for batch in self.batches():
+            self.producers.replay(batch)
+
+
+def _by_timestamp(found: TimestampOffset) -> tuple[int, int]:
+    return found.timestamp, -found.offset
+
+
+def _timestamps(batch: memoryview) -> Iterator[TimestampOffset]:
+    """Timestamp and offset of each record of one batch, which is decompressed if need be."""
+    header = BatchHeader(batch)
+    base_offset, epoch = header.base_offset, header.leader_epoch
+    append_time = header.max_timestamp if header.attributes & TIMESTAMP_TYPE_MASK else None
+    for span in scan_records(batch_payload(header, batch), header.count):
+        timestamp = (
+            header.base_timestamp + span.timestamp_delta if append_time is None else append_time
+        )
+        yield TimestampOffset(timestamp, base_offset + span.offset_delta, epoch)

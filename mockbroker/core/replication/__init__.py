@@ -1,0 +1,1 @@
+"""Replicas that follow, leaders that are elected, and the network between brokers."""

@@ -1,0 +1,125 @@
+"""What the controller does now and then: preferred leaders come back, leaderless partitions get
+one.
+
+Every `leader.imbalance.check.interval.seconds` the preferred replica of each partition is elected,
+where it does not lead and could; unless `auto.leader.rebalance.enable` is off. KRaft moves them
+all. Releases before it moved a broker's partitions only when more than a tenth of those that it
+should lead were led by others.
+
+Every `unclean.leader.election.interval.ms` leaderless partitions are looked at whose topic allows
+unclean elections by now.
+
+No timer runs while there is nothing to do.
+
+Source: QuorumController, ReplicationControlManager.maybeBalancePartitionLeaders; before KRaft,
+KafkaController.checkAndTriggerAutoLeaderRebalance.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from mockbroker.core.events import PreferredElectionFailed
+from mockbroker.core.partition import NO_LEADER, Partition
+from mockbroker.core.replication.elections import Election, PartitionChange
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.timers import Timer
+
+# leader.imbalance.per.broker.percentage, which went with ZooKeeper, at its default.
+IMBALANCE_MAX = 0.1
+
+
+def imbalance(cluster: Cluster) -> dict[int, tuple[int, int]]:
+    """How many partitions each broker is preferred for and does not lead, and for how many it is
+    preferred at all.
+    """
+    preferred: Counter[int] = Counter()
+    missing: Counter[int] = Counter()
+    for partition in _partitions(cluster):
+        node_id = partition.replicas[0]
+        preferred[node_id] += 1
+        missing[node_id] += partition.leader_id != node_id
+    return {node_id: (missing[node_id], count) for node_id, count in sorted(preferred.items())}
+
+
+class LeaderBalance:
+    """The two tasks, on the cluster's timers."""
+
+    __slots__ = ("_cluster", "_preferred", "_unclean")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._preferred: Timer | None = None
+        self._unclean: Timer | None = None
+
+    def note(self, partition: Partition) -> None:
+        """A partition's leader changed: maybe it is not the preferred one, or there is none."""
+        cluster = self._cluster
+        if partition.leader_id == NO_LEADER and self._unclean is None:
+            after_ms = cluster.config_int("unclean.leader.election.interval.ms")
+            self._unclean = cluster.timers.call_at(cluster.now_ms() + after_ms, self._elect_unclean)
+        if partition.leader_id != partition.replicas[0] and self._preferred is None:
+            after_ms = cluster.config_int("leader.imbalance.check.interval.seconds") * 1000
+            self._preferred = cluster.timers.call_at(cluster.now_ms() + after_ms, self._balance)
+
+    def _balance(self) -> None:
+        self._preferred = None
+        cluster = self._cluster
+        if cluster.config("auto.leader.rebalance.enable"):
+            eligible = self._imbalanced_brokers()
+            for partition in list(_partitions(cluster)):
+                if partition.replicas[0] in eligible:
+                    self._elect_preferred(partition)
+        for partition in _partitions(cluster):
+            if partition.leader_id != partition.replicas[0]:
+                self.note(partition)
+                return
+
+    def _imbalanced_brokers(self) -> set[int]:
+        """The brokers that get their partitions back."""
+        shares = imbalance(self._cluster)
+        if self._cluster.profile.has_kraft:
+            return {node_id for node_id, (missing, _) in shares.items() if missing}
+        return {
+            node_id for node_id, (missing, of) in shares.items() if missing / of > IMBALANCE_MAX
+        }
+
+    def _elect_preferred(self, partition: Partition) -> None:
+        preferred = partition.replicas[0]
+        if partition.leader_id == preferred:
+            return
+        change = PartitionChange(self._cluster, partition)
+        change.election = Election.PREFERRED
+        change.apply("preferred election")
+        if partition.leader_id != preferred:
+            self._cluster.tell(
+                PreferredElectionFailed(
+                    self._cluster.now_ms(),
+                    partition.topic.name,
+                    partition.index,
+                    preferred,
+                    partition.leader_id,
+                )
+            )
+
+    def _elect_unclean(self) -> None:
+        self._unclean = None
+        leaderless = [p for p in _partitions(self._cluster) if p.leader_id == NO_LEADER]
+        for partition in leaderless:
+            if partition.topic.configs.unclean_leader_election_enable:
+                change = PartitionChange(self._cluster, partition)
+                change.election = Election.UNCLEAN
+                change.apply("unclean election")
+        for partition in leaderless:
+            if partition.leader_id == NO_LEADER:
+                self.note(partition)
+                return
+
+
+def _partitions(cluster: Cluster) -> Iterator[Partition]:
+    for topic in cluster.topics.values():
+        yield from topic.partitions

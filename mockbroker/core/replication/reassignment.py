@@ -1,0 +1,83 @@
+"""Moving a partition to other brokers (KIP-455).
+
+A reassignment adds the new replicas to the list, waits until all that shall stay are in sync, and
+then removes the old ones. What only reorders replicas is done at once. `elections` ends a
+reassignment with the change of the ISR that makes it complete.
+
+Source: ReplicationControlManager.alterPartitionReassignment, PartitionReassignmentRevert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mockbroker.core.errors import ApiError
+from mockbroker.core.partition import Partition
+from mockbroker.core.replication.control import check_replicas
+from mockbroker.core.replication.elections import (
+    NOT_REASSIGNED,
+    Election,
+    PartitionChange,
+    find_partition,
+    reassignment_of,
+)
+from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+
+
+def reassign(
+    cluster: Cluster,
+    topic: str,
+    index: int,
+    target: Sequence[int] | None,
+    *,
+    may_change_factor: bool,
+) -> None:
+    """Start to move a partition to `target`, or with None call the move off. Raises ApiError."""
+    partition = find_partition(cluster, topic, index)
+    if target is None:
+        _call_off(cluster, partition)
+        return
+    check_replicas(cluster, target, None)
+    present = _settled_replicas(cluster, partition)
+    if not may_change_factor and len(target) != len(present):
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"{len(present)} replicas may not become {len(target)}.",
+        )
+    change = PartitionChange(cluster, partition)
+    adding = sorted(set(target) - set(partition.replicas))
+    removing = sorted(set(partition.replicas) - set(target))
+    change.replicas = [*target, *removing]
+    change.adding = adding or change.adding
+    change.removing = removing or change.removing
+    change.apply("reassignment")
+
+
+def _call_off(cluster: Cluster, partition: Partition) -> None:
+    """Go back to the replicas of before, unless no leader would be left among them."""
+    ongoing = reassignment_of(cluster, partition)
+    if ongoing == NOT_REASSIGNED:
+        raise ApiError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
+    change = PartitionChange(cluster, partition)
+    change.replicas = _settled_replicas(cluster, partition)
+    change.isr = [node_id for node_id in partition.isr if node_id in change.replicas]
+    change.adding, change.removing = [], []
+    if partition.topic.configs.unclean_leader_election_enable:
+        change.election = Election.UNCLEAN
+    elif not change.isr:
+        raise ApiError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"To call the move of {partition.topic.name}-{partition.index} off would take an "
+            "unclean election.",
+        )
+    change.apply("reassignment called off")
+
+
+def _settled_replicas(cluster: Cluster, partition: Partition) -> list[int]:
+    """The replicas without those that a reassignment under way was still adding."""
+    adding = reassignment_of(cluster, partition).adding
+    return [node_id for node_id in partition.replicas if node_id not in adding]

@@ -1,0 +1,208 @@
+"""One connection's way to a proved user: the interpreter of the tables in `states`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mockbroker.core.security.principals import ANONYMOUS, user
+from mockbroker.core.security.sasl.mechanism import DeniedError, Mechanism
+from mockbroker.core.security.sasl.realm import Realm
+from mockbroker.core.security.sasl.states import (
+    ADMISSION,
+    TRANSITIONS,
+    RequestKind,
+    SaslEvent,
+    SaslState,
+    Verdict,
+)
+from mockbroker_protocol import ApiKey, ErrorCode
+
+_KINDS = {
+    int(ApiKey.API_VERSIONS): RequestKind.API_VERSIONS,
+    int(ApiKey.SASL_HANDSHAKE): RequestKind.HANDSHAKE,
+    int(ApiKey.SASL_AUTHENTICATE): RequestKind.TOKEN,
+}
+_API_KEYS = frozenset(map(int, ApiKey))
+# Who proves itself more often is told that this is no time for a handshake (KafkaChannel).
+REAUTHENTICATION_INTERVAL_MIN_MS = 1000
+
+
+class Answer(NamedTuple):
+    """What a client is told about a handshake or a token; a message goes with an error alone."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str = ""
+    token: bytes = b""
+    session_lifetime_ms: int = 0
+
+
+class Authenticator:
+    """The SASL side of one connection.
+
+    `reason` says why the connection failed, for the log; it never holds a secret. `expires_ms` is
+    when the session ends (ms since the epoch), None if it does not.
+    """
+
+    __slots__ = (
+        "_mechanism",
+        "_realm",
+        "_renewed_ms",
+        "by_token",
+        "expires_ms",
+        "mechanism_name",
+        "principal",
+        "reason",
+        "speaks_raw",
+        "state",
+    )
+
+    def __init__(self, realm: Realm) -> None:
+        self.state = SaslState.INITIAL
+        self.principal = ANONYMOUS
+        self.mechanism_name = ""
+        self.expires_ms: int | None = None
+        self.reason = ""
+        self.by_token = False  # proved by a delegation token
+        self.speaks_raw = False  # tokens come bare, after a handshake of version 0
+        self._realm = realm
+        self._mechanism: Mechanism | None = None
+        self._renewed_ms: int | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.state is SaslState.COMPLETE
+
+    @property
+    def failed(self) -> bool:
+        return self.state is SaslState.FAILED
+
+    @property
+    def renews(self) -> bool:
+        """Whether the client has proved itself before, on this connection."""
+        return self._renewed_ms is not None
+
+    @property
+    def takes_handshake(self) -> bool:
+        """Whether a SaslHandshake is in its place now."""
+        return self.state in (SaslState.INITIAL, SaslState.HANDSHAKE, SaslState.REAUTHENTICATE)
+
+    @property
+    def takes_token(self) -> bool:
+        """Whether a token is in its place now."""
+        return self.state is SaslState.AUTHENTICATE
+
+    # -- what comes --------------------------------------------------------------------------------
+
+    def admit(self, api_key: int, now_ms: int) -> Verdict:
+        """Judge a frame by its API key. A handshake on a session with a lifetime renews it."""
+        kind = _KINDS.get(api_key, RequestKind.OTHER)
+        if self.state is SaslState.COMPLETE and self.expires_ms is not None:
+            if kind is RequestKind.HANDSHAKE and self._may_renew(now_ms):
+                self._renewed_ms = now_ms
+                self._step(SaslEvent.SESSION_RENEWED)
+            elif now_ms > self.expires_ms:
+                self.reason = "the session has expired and was not renewed"
+                return Verdict.CLOSE
+        verdict = ADMISSION[self.state][kind]
+        if verdict is not Verdict.ADMIT and self.state is not SaslState.MECHANISM_CHANGED:
+            name = ApiKey(api_key).name if api_key in _API_KEYS else f"API key {api_key}"
+            self.reason = (
+                f"{name} in the state {self.state.value!r}: the client has to authenticate"
+            )
+        if verdict is Verdict.REFUSE:
+            self._step(SaslEvent.REFUSED)
+        return verdict
+
+    def _may_renew(self, now_ms: int) -> bool:
+        last = self._renewed_ms
+        return last is None or now_ms - last >= REAUTHENTICATION_INTERVAL_MIN_MS
+
+    def versions_answered(self, error: int) -> None:
+        """ApiVersions was answered; after an error the client may ask again."""
+        event = SaslEvent.VERSIONS_REFUSED if error else SaslEvent.VERSIONS_TOLD
+        if TRANSITIONS[self.state][event] is not None:
+            self._step(event)
+
+    def handshake(self, mechanism: str, version: int) -> Answer:
+        """Take a SaslHandshake that was admitted.
+
+        Within a session it has to name the mechanism of the session. For another one there is no
+        answer but the close: at once if it is not on offer, with the first token if it is.
+        """
+        if mechanism not in self.mechanisms:
+            self.reason = f"the mechanism {mechanism!r} is not enabled"
+            self._step(SaslEvent.MECHANISM_UNKNOWN)
+            return Answer(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+        self.speaks_raw = version == 0
+        if self.state is SaslState.REAUTHENTICATE and mechanism != self.mechanism_name:
+            self.reason = (
+                f"SASL mechanism '{mechanism}' requested by client is not supported for"
+                f" re-authentication of mechanism '{self.mechanism_name}'"
+            )
+            self._step(SaslEvent.MECHANISM_CHANGED)
+            return Answer()
+        self.mechanism_name = mechanism
+        self._mechanism = self._realm.mechanism(mechanism)
+        self._step(SaslEvent.MECHANISM_AGREED)
+        return Answer()
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """The mechanisms that the listener offers."""
+        return list(self._realm.mechanisms())
+
+    def token(self, token: bytes, now_ms: int) -> Answer:
+        """Take a token that was admitted."""
+        mechanism = self._mechanism
+        assert mechanism is not None
+        try:
+            answer = mechanism.respond(token, now_ms)
+            if mechanism.user is not None:
+                self._keep_principal(user(mechanism.user))
+        except DeniedError as error:
+            return self._denied(error)
+        if mechanism.user is None:
+            self._step(SaslEvent.CHALLENGED)
+            return Answer(token=answer)
+        self.by_token = bool(getattr(mechanism, "by_token", False))
+        lifetime_ms = self._session_lifetime_ms(mechanism, now_ms)
+        self.expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms
+        self._mechanism = None
+        self._step(SaslEvent.PROVED)
+        return Answer(token=answer, session_lifetime_ms=lifetime_ms or 0)
+
+    # -- what follows ------------------------------------------------------------------------------
+
+    def _keep_principal(self, principal: str) -> None:
+        """Set the principal. Raises DeniedError where it was another one before (KIP-368)."""
+        if self.renews and principal != self.principal:
+            told = (
+                "Cannot change principals during re-authentication from"
+                f" {self.principal.replace(':', '.', 1)}: {principal.replace(':', '.', 1)}"
+            )
+            raise DeniedError(told, told=told)
+        self.principal = principal
+
+    def _denied(self, error: DeniedError) -> Answer:
+        self.reason = error.reason
+        self._mechanism = None
+        self._step(SaslEvent.DENIED)
+        again = "re-authentication" if self.renews else "authentication"
+        told = error.told or (
+            f"Authentication failed during {again} due to invalid credentials with SASL mechanism"
+            f" {self.mechanism_name}"
+        )
+        return Answer(ErrorCode.SASL_AUTHENTICATION_FAILED, told)
+
+    def _session_lifetime_ms(self, mechanism: Mechanism, now_ms: int) -> int | None:
+        """How long the session lasts, None without a limit: the credential's and the broker's."""
+        reauth_ms = self._realm.max_reauth_ms(self.mechanism_name)
+        limits = [reauth_ms] if reauth_ms > 0 else []
+        if mechanism.expires_ms is not None:
+            limits.append(mechanism.expires_ms - now_ms)
+        return max(0, min(limits)) if limits else None
+
+    def _step(self, event: SaslEvent) -> None:
+        following = TRANSITIONS[self.state][event]
+        assert following is not None, f"{event} in {self.state}"
+        self.state = following

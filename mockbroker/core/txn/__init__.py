@@ -1,0 +1,1 @@
+"""Transactions: the coordinator, its state machine, and the markers."""

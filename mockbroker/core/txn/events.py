@@ -1,0 +1,174 @@
+"""What a transactional id is told (events), what it wants done (effects), its answers (results).
+
+All are frozen. A *slot* is whatever stands for the request that waits for an answer; the machine
+keeps it and gives it back with the result, exactly once, and never looks inside. Nobody waits where
+the slot is None.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from mockbroker.core.txn.states import State
+from mockbroker_protocol import ErrorCode
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_TIMESTAMP = -1
+
+TopicPartition: TypeAlias = "tuple[str, int]"
+
+# ------------------------------------------------------------------------------------- results
+
+
+class InitResult(msgspec.Struct, frozen=True):
+    """The producer id and epoch to go by from now on."""
+
+    error: ErrorCode
+    producer_id: int = NO_PRODUCER_ID
+    epoch: int = NO_PRODUCER_EPOCH
+
+
+class AddResult(msgspec.Struct, frozen=True):
+    error: ErrorCode
+
+
+class EndResult(msgspec.Struct, frozen=True):
+    """With TV2, the producer id and epoch for the next transaction."""
+
+    error: ErrorCode
+    producer_id: int = NO_PRODUCER_ID
+    epoch: int = NO_PRODUCER_EPOCH
+
+
+Result: TypeAlias = InitResult | AddResult | EndResult
+
+# --------------------------------------------------------------------------------------- events
+
+
+class InitProducer(msgspec.Struct, frozen=True, kw_only=True):
+    """InitProducerId. `producer_id` and `epoch` are what the producer went by so far, or both -1.
+
+    `spare_id` is a producer id never used before, in case one is needed (see `wants_spare_id`).
+    `server_version` is the cluster's transaction.version, by which an open transaction is aborted.
+    """
+
+    slot: object
+    timeout_ms: int
+    producer_id: int = NO_PRODUCER_ID
+    epoch: int = NO_PRODUCER_EPOCH
+    spare_id: int = NO_PRODUCER_ID
+    server_version: int = 2
+
+
+class AddPartitions(msgspec.Struct, frozen=True, kw_only=True):
+    """AddPartitionsToTxn or AddOffsetsToTxn; `version` is the client's transaction version."""
+
+    slot: object
+    producer_id: int
+    epoch: int
+    partitions: tuple[TopicPartition, ...]
+    version: int = 0
+
+
+class EndTransaction(msgspec.Struct, frozen=True, kw_only=True):
+    """EndTxn; `version` is the client's transaction version: 2 since v5, 0 before."""
+
+    slot: object
+    producer_id: int
+    epoch: int
+    committed: bool
+    version: int = 0
+    spare_id: int = NO_PRODUCER_ID
+
+
+class Marked(msgspec.Struct, frozen=True):
+    """These partitions have their marker, or need none any more."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+class Expire(msgspec.Struct, frozen=True):
+    """Forget the id if nobody used it for `expiration_ms`."""
+
+    expiration_ms: int
+
+
+class Tick(msgspec.Struct, frozen=True, kw_only=True):
+    """A deadline may have passed."""
+
+    spare_id: int = NO_PRODUCER_ID
+    server_version: int = 2
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """The log is read: what was decided is carried on."""
+
+
+class TransactionImage(msgspec.Struct, frozen=True, kw_only=True):
+    """A transactional id as a record holds it. Times are in ms since the epoch, -1 for none.
+
+    `last_epoch` is not in the record; Kafka loses it with the coordinator's memory as well.
+    """
+
+    state: State
+    producer_id: int
+    epoch: int
+    timeout_ms: int
+    previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    last_epoch: int = NO_PRODUCER_EPOCH
+    partitions: tuple[TopicPartition, ...] = ()
+    start_ms: int = NO_TIMESTAMP
+    update_ms: int = NO_TIMESTAMP
+    version: int = 0
+
+
+class Persist(msgspec.Struct, frozen=True):
+    """Store this image (None: a tombstone), then tell how it went with `Persisted`."""
+
+    image: TransactionImage | None
+    slot: object = None
+
+
+class Persisted(msgspec.Struct, frozen=True):
+    persist: Persist
+    error: ErrorCode
+
+
+Event: TypeAlias = (
+    InitProducer | AddPartitions | EndTransaction | Marked | Expire | Tick | Loaded | Persisted
+)
+
+# -------------------------------------------------------------------------------------- effects
+
+
+class Reply(msgspec.Struct, frozen=True):
+    slot: object
+    result: Result
+
+
+class SendMarkers(msgspec.Struct, frozen=True, kw_only=True):
+    """Have a marker written to each of these partitions; `version` is the transaction's."""
+
+    producer_id: int
+    epoch: int
+    committed: bool
+    partitions: tuple[TopicPartition, ...]
+    version: int
+
+
+class Forget(msgspec.Struct, frozen=True):
+    """The id is gone from the log: it is not known any more."""
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """The id went from one state to another: nothing to do, something to write down."""
+
+    previous: State
+    state: State
+
+
+Effect: TypeAlias = Reply | Persist | SendMarkers | Forget | Moved

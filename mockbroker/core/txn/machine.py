@@ -1,0 +1,375 @@
+"""A transactional id: the interpreter of the tables in `states`.
+
+`handle(event, now_ms)` runs to completion and returns what is to be done about it; `deadline_ms()`
+says by when a `Tick` is due. The machine draws no ids, reads no clock and writes nothing. Each move
+begins with a record that has to be stored (`Persist`) and takes place when that is done
+(`Persisted`); until then it is `pending`. The completion of an end begins with the markers: it is
+pending from the decision on, and stored when the last partition is `Marked`.
+
+Three epochs matter. `epoch` is the one in force. `last_epoch` is the one before, by which a retry
+is known. The highest, 32767, is never given to a producer, so that there is always one left to
+fence it with; who is at 32766 gets another producer id next.
+
+Source: TransactionMetadata, TransactionCoordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from mockbroker.core.txn.base import EPOCH_GIVEN_MAX, EPOCH_MAX, MAPPING, NONE, TransactionBase
+from mockbroker.core.txn.events import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    AddPartitions,
+    AddResult,
+    Effect,
+    EndResult,
+    EndTransaction,
+    Event,
+    Expire,
+    Forget,
+    InitProducer,
+    InitResult,
+    Loaded,
+    Marked,
+    Moved,
+    Persist,
+    Persisted,
+    SendMarkers,
+    Tick,
+    TransactionImage,
+)
+from mockbroker.core.txn.states import (
+    ANSWERS,
+    CONCURRENT,
+    END_QUESTIONS,
+    FENCED,
+    IMPOSSIBLE,
+    TRANSITIONS,
+    Ask,
+    State,
+    Step,
+    Trigger,
+)
+from mockbroker_protocol import ErrorCode
+
+EPOCHS_BUMPED_SINCE = 2  # transaction.version 2: each end raises the epoch
+COMPLETION_RETRY_MS = 100
+
+_PREPARED = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+_COMPLETE = (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+
+
+class TransactionalId(TransactionBase):
+    """One transactional id. Public attributes are for reading."""
+
+    __slots__ = ()
+
+    def handle(self, event: Event, now_ms: int) -> list[Effect]:
+        """Take in one event; returns what is to be done, in order."""
+        assert not self._out
+        _HANDLERS[type(event)](self, event, now_ms)
+        out, self._out = self._out, []
+        return out
+
+    def deadline_ms(self) -> int | None:
+        """When the next Tick is due; it may turn out that nothing was."""
+        if self._retry_ms is not None:
+            return self._retry_ms
+        if self.state is State.ONGOING:
+            return self.start_ms + self.timeout_ms + 1
+        return None
+
+    # ------------------------------------------------------------------------------- initialising
+
+    def _on_init(self, init: InitProducer, now_ms: int) -> None:
+        verdict: ErrorCode | Step = ANSWERS[self.state][Ask.INIT]
+        if self.pending is not None:
+            verdict = CONCURRENT
+        elif init.producer_id != NO_PRODUCER_ID and not self._is_known(init):
+            verdict = FENCED
+        if verdict is Step.RENEW:
+            verdict = self._renew(init, now_ms)
+        elif verdict is Step.FENCE:
+            verdict = self._fence(init, init.server_version, init.spare_id, now_ms)
+        if verdict is not NONE:
+            assert isinstance(verdict, ErrorCode)
+            self._reply(init.slot, InitResult(verdict))
+
+    def _is_known(self, init: InitProducer) -> bool:
+        """Whether the producer may go on from the id and epoch it says it has (KIP-360).
+
+        The epoch is looked at when a new one is given out.
+        """
+        if self.epoch == NO_PRODUCER_EPOCH or init.producer_id == self.producer_id:
+            return True
+        return init.producer_id == self.previous_producer_id and init.epoch >= EPOCH_GIVEN_MAX
+
+    def _renew(self, init: InitProducer, now_ms: int) -> ErrorCode:
+        """Give out the next epoch; NONE if that is under way."""
+        producer_id, epoch, last_epoch = self.producer_id, self.epoch + 1, self.epoch
+        continues = init.producer_id != NO_PRODUCER_ID
+        if self.epoch >= EPOCH_GIVEN_MAX and (not continues or init.epoch == self.epoch):
+            producer_id, epoch = init.spare_id, 0
+            last_epoch = self.epoch if continues else NO_PRODUCER_EPOCH
+        elif self.epoch >= EPOCH_GIVEN_MAX:
+            return IMPOSSIBLE
+        elif not continues:
+            last_epoch = NO_PRODUCER_EPOCH  # nobody may continue from the epoch before
+        elif self.epoch not in (init.epoch, NO_PRODUCER_EPOCH):
+            if init.epoch != self.last_epoch:
+                return FENCED
+            epoch, last_epoch = self.epoch, self.last_epoch  # a retry
+        self._move(
+            Trigger.INITIALISED,
+            TransactionImage(
+                state=State.EMPTY,
+                producer_id=producer_id,
+                previous_producer_id=self.producer_id,
+                epoch=epoch,
+                last_epoch=last_epoch,
+                timeout_ms=init.timeout_ms,
+                update_ms=now_ms,
+                version=self.version,
+            ),
+            init,
+        )
+        return NONE
+
+    # ------------------------------------------------------------------------- adding partitions
+
+    def _on_add(self, add: AddPartitions, now_ms: int) -> None:
+        error = CONCURRENT  # before the epoch, which may be about to change
+        if self.pending is None:
+            error = self._check_producer(add.producer_id, add.epoch)
+        verdict: ErrorCode | Step = error
+        if error is NONE:
+            verdict = ANSWERS[self.state][Ask.ADD]
+        if verdict is Step.ADD:
+            ongoing = self.state is State.ONGOING
+            new = {p: None for p in add.partitions if p not in self.partitions}
+            if not ongoing or new:
+                image = replace(
+                    self.image(),
+                    state=State.ONGOING,
+                    partitions=(*self.partitions, *new),
+                    start_ms=self.start_ms if ongoing else now_ms,
+                    update_ms=now_ms,
+                    version=add.version,
+                )
+                self._move(Trigger.ADDED, image, add)
+                return
+            verdict = NONE
+        assert isinstance(verdict, ErrorCode)
+        self._reply(add.slot, AddResult(verdict))
+
+    # ------------------------------------------------------------------------------------- the end
+
+    def _on_end(self, end: EndTransaction, now_ms: int) -> None:
+        verdict = self._judge_end(end)
+        if verdict is Step.SAME:
+            self._reply(end.slot, EndResult(NONE, self.producer_id, self.epoch))
+        elif isinstance(verdict, ErrorCode):
+            self._reply(end.slot, EndResult(verdict))
+        elif verdict is Step.END:
+            trigger = Trigger.COMMITTED if end.committed else Trigger.ABORTED
+            self._prepare(trigger, end.version, end.spare_id, end, now_ms)
+        else:
+            self._prepare(Trigger.ABORTED_EMPTY, end.version, end.spare_id, end, now_ms)
+
+    def _judge_end(self, end: EndTransaction) -> ErrorCode | Step:
+        bumps = end.version >= EPOCHS_BUMPED_SINCE
+        if bumps and self.pending is not None:
+            return CONCURRENT  # the id or the epoch may be about to change
+        overflowed = (
+            bumps
+            and end.producer_id == self.previous_producer_id
+            and end.epoch == EPOCH_GIVEN_MAX
+            and self.epoch == 0
+        )
+        again = overflowed or (bumps and end.epoch == self.epoch - 1)
+        if end.producer_id != self.producer_id and not overflowed:
+            return MAPPING
+        if end.epoch != self.epoch and not again:
+            return FENCED
+        if self.pending is not None:
+            return CONCURRENT
+        return ANSWERS[self.state][END_QUESTIONS[bumps, end.committed, again]]
+
+    def _fence(self, event: Event, version: int, spare_id: int, now_ms: int) -> ErrorCode:
+        """Abort what is open, under an epoch that nobody has; NONE if that is under way."""
+        if self.epoch == EPOCH_MAX:
+            return IMPOSSIBLE
+        fencing = TRANSITIONS[self.state][Trigger.FENCED]
+        assert TRANSITIONS[fencing][Trigger.ABORTED] is State.PREPARE_ABORT
+        if version < EPOCHS_BUMPED_SINCE:
+            # The epoch is raised in memory before it is stored. If that fails it was raised all the
+            # same, but given to nobody, so that it will do for the next attempt.
+            if not self._epoch_fence_failed:
+                self.epoch += 1
+            self.last_epoch = NO_PRODUCER_EPOCH
+            self._epoch_fence_failed = True
+        self._prepare(Trigger.ABORTED, version, spare_id, event, now_ms)
+        return NONE
+
+    def _prepare(
+        self, trigger: Trigger, version: int, spare_id: int, event: Event, now_ms: int
+    ) -> None:
+        """Decide the end. With TV2 this is where the epoch rises: markers carry the new one."""
+        image = replace(
+            self.image(),
+            state=TRANSITIONS[self.state][trigger],
+            start_ms=now_ms if trigger is Trigger.ABORTED_EMPTY else self.start_ms,
+            update_ms=now_ms,
+            version=version if version >= EPOCHS_BUMPED_SINCE else 0,
+        )
+        if version >= EPOCHS_BUMPED_SINCE:
+            image = replace(
+                image,
+                epoch=self.epoch + 1,
+                last_epoch=self.epoch,
+                next_producer_id=spare_id if self.wants_spare_id else NO_PRODUCER_ID,
+            )
+        self._move(trigger, image, event)
+
+    def _prepared(self, now_ms: int) -> TransactionImage:
+        """The end is decided, and stored: complete it as soon as the markers are written."""
+        completion = replace(
+            self.image(),
+            state=TRANSITIONS[self.state][Trigger.MARKED],
+            partitions=(),
+            update_ms=now_ms,
+            next_producer_id=NO_PRODUCER_ID,
+        )
+        if self.version >= EPOCHS_BUMPED_SINCE and self.next_producer_id != NO_PRODUCER_ID:
+            completion = replace(completion, producer_id=self.next_producer_id, epoch=0)
+        self._epoch_fence_failed = False
+        self._completion = completion
+        self.pending = completion.state
+        return completion
+
+    def _complete(self) -> None:
+        """Send the markers that are missing, or store the completion if none is."""
+        completion = self._completion
+        assert completion is not None
+        if self.partitions:
+            self._out.append(
+                SendMarkers(
+                    producer_id=self.producer_id,
+                    epoch=self.epoch,
+                    committed=self.state is State.PREPARE_COMMIT,
+                    partitions=tuple(self.partitions),
+                    version=self.version,
+                )
+            )
+        else:
+            self._out.append(Persist(completion))
+
+    def _on_marked(self, marked: Marked, _: int) -> None:
+        if self._completion is None or not self.partitions:
+            return  # a second answer for the same markers
+        for partition in marked.partitions:
+            self.partitions.pop(partition, None)
+        if not self.partitions:
+            self._complete()
+
+    # -------------------------------------------------------------------- time, and coming to life
+
+    def _on_tick(self, tick: Tick, now_ms: int) -> None:
+        if self._retry_ms is not None:
+            if self._retry_ms <= now_ms:
+                self._retry_ms = None
+                self._complete()
+        elif (
+            self.state is State.ONGOING
+            and self.pending is None
+            and self.start_ms + self.timeout_ms < now_ms
+        ):
+            self._fence(tick, tick.server_version, tick.spare_id, now_ms)
+
+    def _on_expire(self, expire: Expire, now_ms: int) -> None:
+        if self.pending is not None or Trigger.EXPIRED not in TRANSITIONS[self.state]:
+            return
+        if self.update_ms <= now_ms - expire.expiration_ms:
+            self._move(Trigger.EXPIRED, None, expire)
+
+    def _on_loaded(self, _: Loaded, now_ms: int) -> None:
+        if self.state in _PREPARED:
+            self._prepared(now_ms)
+            self._complete()
+
+    # ----------------------------------------------------------------------------- storing a move
+
+    def _move(self, trigger: Trigger, image: TransactionImage | None, event: Event) -> None:
+        """Begin a move: it takes place when its record is stored."""
+        before = self.state
+        if trigger is Trigger.ABORTED and not isinstance(event, EndTransaction):
+            before = TRANSITIONS[before][Trigger.FENCED]
+        self.pending = TRANSITIONS[before][trigger]
+        assert image is None or image.state is self.pending
+        self._event = event
+        self._out.append(Persist(image, getattr(event, "slot", None)))
+
+    def _on_persisted(self, persisted: Persisted, now_ms: int) -> None:
+        image, error = persisted.persist.image, persisted.error
+        event, self._event = self._event, None
+        if error is not NONE:
+            self._on_failure(event, error, now_ms)
+            return
+        self.pending = None
+        if image is None:
+            self._out.append(Moved(self.state, State.DEAD))
+            self.state = State.DEAD
+            self._out.append(Forget())
+            return
+        self._out.append(Moved(self.state, image.state))
+        self._take(image)
+        if self.state in _PREPARED:
+            completion = self._prepared(now_ms)
+            self._answer(event, NONE, completion.producer_id, completion.epoch)
+            self._complete()
+        elif self.state in _COMPLETE:
+            self._completion = None
+        else:
+            self._answer(event, NONE, self.producer_id, self.epoch)
+
+    def _on_failure(self, event: Event | None, error: ErrorCode, now_ms: int) -> None:
+        if self._completion is None:
+            self.pending = None
+            self._answer(event, error)
+        elif error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+            self._retry_ms = now_ms + COMPLETION_RETRY_MS
+
+    def _answer(
+        self,
+        event: Event | None,
+        error: ErrorCode,
+        producer_id: int = NO_PRODUCER_ID,
+        epoch: int = NO_PRODUCER_EPOCH,
+    ) -> None:
+        """Answer who asked for a move, now that it is stored or has failed."""
+        if isinstance(event, InitProducer):
+            if error is NONE and self.state is not State.EMPTY:
+                self._reply(event.slot, InitResult(CONCURRENT))  # fenced first; ask again
+            else:
+                self._reply(event.slot, InitResult(error, producer_id, epoch))
+        elif isinstance(event, AddPartitions):
+            self._reply(event.slot, AddResult(error))
+        elif isinstance(event, EndTransaction):
+            self._reply(event.slot, EndResult(error, producer_id, epoch))
+
+
+_HANDLERS: dict[type, Callable[[TransactionalId, Any, int], None]] = {
+    InitProducer: TransactionalId._on_init,
+    AddPartitions: TransactionalId._on_add,
+    EndTransaction: TransactionalId._on_end,
+    Marked: TransactionalId._on_marked,
+    Expire: TransactionalId._on_expire,
+    Tick: TransactionalId._on_tick,
+    Loaded: TransactionalId._on_loaded,
+    Persisted: TransactionalId._on_persisted,
+}

@@ -1,0 +1,76 @@
+"""Offsets that a group commits inside a transaction: written at once, in force with the marker.
+
+They are a transactional batch in `__consumer_offsets` under the producer's own id and epoch, so
+that the transaction has to be verified there as in any other partition.
+
+Source: GroupCoordinatorShard.commitTransactionalOffset, CoordinatorRuntime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mockbroker.core.groups import records as group_records
+from mockbroker.core.groups.shard import APPEND_ERRORS
+from mockbroker.core.log.verification import Guard
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import Record, build_batch
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.groups.offsets import OffsetAndMetadata
+    from mockbroker.core.groups.shard import GroupShard
+
+NONE = int(ErrorCode.NONE)
+
+
+def commit_pending(
+    cluster: Cluster,
+    shard: GroupShard,
+    group_id: str,
+    commits: Sequence[tuple[str, int, OffsetAndMetadata]],
+    *,
+    producer_id: int,
+    epoch: int,
+    guard: Guard | None,
+) -> int:
+    """Write commits, already checked: (topic, partition, offset). Returns an error code.
+
+    Without a guard the transaction is not verified.
+    """
+    if not commits:
+        return NONE
+    partition = shard.partition
+    producers = partition.log.producers
+    error = NONE if guard is None else producers.check_guard(producer_id, epoch, guard)
+    entry = producers.entries.get(producer_id)
+    if error == NONE and entry is not None and epoch < entry.epoch:
+        error = int(ErrorCode.INVALID_PRODUCER_EPOCH)
+    if error != NONE:
+        return error
+    now_ms = cluster.now_ms()
+    batch = build_batch(
+        [
+            Record(timestamp=now_ms, key=key, value=value)
+            for key, value in (
+                group_records.offset_commit(group_id, topic, index, offset)
+                for topic, index, offset in commits
+            )
+        ],
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=0,
+        transactional=True,
+    )
+    if len(batch) > partition.topic.configs.max_message_bytes:
+        return int(ErrorCode.UNKNOWN_SERVER_ERROR)
+    result = partition.append_records(batch, now_ms)
+    if result.error:
+        return int(APPEND_ERRORS.get(result.error, ErrorCode.UNKNOWN_SERVER_ERROR))
+    record_offset = result.base_offset
+    for topic, index, offset in commits:
+        offset.record_offset = record_offset
+        record_offset += 1
+        shard.offsets.commit_pending(producer_id, group_id, topic, index, offset)
+    return NONE

@@ -1,0 +1,347 @@
+"""The transactional ids of one partition of `__transaction_state`, on the broker that leads it.
+
+What producers ask arrives here, is put to the id's machine, and what that wants done is done:
+answers go to whoever waits, records into the partition, markers on their way, deadlines into the
+cluster's timers. A record counts as stored once the high watermark has passed it. `loader`
+rebuilds a shard from the log alone.
+
+Slots in events are callables here: they take the result and finish the request.
+
+Source: TransactionStateManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from mockbroker.core.events import TransactionMoved
+from mockbroker.core.txn import records as txn_records
+from mockbroker.core.txn.base import new_image
+from mockbroker.core.txn.events import (
+    AddPartitions,
+    AddResult,
+    Effect,
+    EndResult,
+    EndTransaction,
+    Event,
+    Expire,
+    Forget,
+    InitProducer,
+    Loaded,
+    Marked,
+    Moved,
+    Persist,
+    Persisted,
+    Reply,
+    Result,
+    SendMarkers,
+    Tick,
+    TopicPartition,
+)
+from mockbroker.core.txn.machine import TransactionalId
+from mockbroker.core.txn.states import State
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import Record, build_batch
+
+if TYPE_CHECKING:
+    from mockbroker.core.partition import Partition
+    from mockbroker.core.timers import Timer
+    from mockbroker.core.txn.coordinator import TransactionCoordinator
+
+NONE = ErrorCode.NONE
+UNKNOWN_ID = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+FEATURE = "transaction.version"
+
+# What a failed write means to a producer (TransactionStateManager.appendTransactionToLog).
+APPEND_ERRORS: dict[int, ErrorCode] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+}
+
+
+class _Unreplicated(NamedTuple):
+    """A record that is written, but not yet below the high watermark."""
+
+    required_offset: int
+    transaction: TransactionalId
+    persist: Persist
+    timer: Timer
+
+
+class TransactionShard:
+    """One partition's transactional ids. `epoch` is the coordinator's, that of the leadership."""
+
+    __slots__ = (
+        "_cluster",
+        "_coordinator",
+        "_timers",
+        "_unreplicated",
+        "epoch",
+        "loading",
+        "partition",
+        "transactions",
+        "unloaded",
+        "unreadable",
+    )
+
+    def __init__(self, coordinator: TransactionCoordinator, partition: Partition) -> None:
+        self._coordinator = coordinator
+        self._cluster = coordinator.cluster
+        self._timers: dict[str, Timer] = {}
+        self._unreplicated: list[_Unreplicated] = []
+        self.partition = partition
+        self.epoch = partition.leader_epoch
+        self.transactions: dict[str, TransactionalId] = {}
+        self.loading = True
+        self.unloaded = False
+        self.unreadable = 0  # records found while loading that nobody could have written
+
+    # ---------------------------------------------------------------------------------- questions
+
+    @property
+    def server_version(self) -> int:
+        """The cluster's transaction.version: by it the coordinator ends what it has to end."""
+        return self._cluster.features.level(FEATURE)
+
+    def init(
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        producer_id: int,
+        epoch: int,
+        done: Callable[[Result], None],
+    ) -> None:
+        """InitProducerId. An id comes into being with its first question."""
+        transaction = self.transactions.get(transactional_id)
+        now_ms = self._cluster.now_ms()
+        if transaction is None:
+            image = new_image(self._new_producer_id(), timeout_ms, now_ms)
+            transaction = TransactionalId(transactional_id, image)
+            self.transactions[transactional_id] = transaction
+        event = InitProducer(
+            slot=done,
+            timeout_ms=timeout_ms,
+            producer_id=producer_id,
+            epoch=epoch,
+            spare_id=self._spare_id(transaction),
+            server_version=self.server_version,
+        )
+        self._run(transaction, event)
+
+    def add(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: tuple[TopicPartition, ...],
+        version: int,
+        done: Callable[[Result], None],
+    ) -> None:
+        """AddPartitionsToTxn and AddOffsetsToTxn; `version` is the client's transaction version."""
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None:
+            done(AddResult(UNKNOWN_ID))
+            return
+        event = AddPartitions(
+            slot=done, producer_id=producer_id, epoch=epoch, partitions=partitions, version=version
+        )
+        self._run(transaction, event)
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: tuple[TopicPartition, ...],
+    ) -> list[ErrorCode]:
+        """AddPartitionsToTxn that only verifies: an error for each partition, in order."""
+        transaction = self.transactions.get(transactional_id)
+        verdict: ErrorCode | list[ErrorCode] = UNKNOWN_ID
+        if transaction is not None:
+            verdict = transaction.verify(producer_id, epoch, partitions)
+        return [verdict] * len(partitions) if isinstance(verdict, ErrorCode) else verdict
+
+    def end(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        version: int,
+        done: Callable[[Result], None],
+        *,
+        committed: bool,
+    ) -> None:
+        """EndTxn; `version` is the client's transaction version."""
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None:
+            done(EndResult(UNKNOWN_ID))
+            return
+        event = EndTransaction(
+            slot=done,
+            producer_id=producer_id,
+            epoch=epoch,
+            committed=committed,
+            version=version,
+            spare_id=self._spare_id(transaction),
+        )
+        self._run(transaction, event)
+
+    def _spare_id(self, transaction: TransactionalId) -> int:
+        return self._new_producer_id() if transaction.wants_spare_id else -1
+
+    def _new_producer_id(self) -> int:
+        return self._cluster.ids.producer_id(self._coordinator.broker_id)
+
+    def marked(self, transaction: TransactionalId, partitions: tuple[TopicPartition, ...]) -> None:
+        """Markers were written, or are not needed any more."""
+        if not self.unloaded:
+            self._run(transaction, Marked(partitions))
+
+    def expire(self, expiration_ms: int) -> None:
+        """Write tombstones for ids that nobody used for `expiration_ms`."""
+        for transaction in list(self.transactions.values()):
+            self._run(transaction, Expire(expiration_ms))
+
+    # --------------------------------------------------------------------------- coming and going
+
+    def start(self) -> None:
+        """The log is read: what was decided is carried on, and what is open may run out of time."""
+        self.loading = False
+        self.partition.watch(self)
+        for transaction in list(self.transactions.values()):
+            self._run(transaction, Loaded())
+
+    def partition_changed(self, partition: Partition) -> None:
+        """The partition's watcher: replication went on, or the leadership is gone."""
+        broker_id = self._coordinator.broker_id
+        if (
+            partition.leader_id != broker_id
+            or partition.leader_epoch != self.epoch
+            or partition.deleted
+        ):
+            self.unload()
+            return
+        for waiting in list(self._unreplicated):
+            if waiting.required_offset <= partition.high_watermark:
+                self._settle(waiting, NONE)
+
+    def unload(self) -> None:
+        """Send whoever waits to look for the new coordinator, and let go of everything."""
+        if self.unloaded:
+            return
+        self.unloaded = True
+        self.partition.unwatch(self)
+        for waiting in list(self._unreplicated):
+            self._settle(waiting, ErrorCode.NOT_COORDINATOR)
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        self.transactions.clear()
+
+    # ---------------------------------------------------------------------------------- the inside
+
+    def _run(self, transaction: TransactionalId, event: Event) -> None:
+        self._perform(transaction, transaction.handle(event, self._cluster.now_ms()))
+        if not self.unloaded:
+            self._rearm(transaction)
+
+    def _perform(self, transaction: TransactionalId, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Reply):
+                cast("Callable[[Result], None]", effect.slot)(effect.result)
+            elif isinstance(effect, Persist):
+                self._store(transaction, effect)
+            elif isinstance(effect, SendMarkers):
+                self._coordinator.markers.send(self, transaction, effect)
+            elif isinstance(effect, Moved):
+                self._tell(transaction, effect)
+            elif isinstance(effect, Forget):
+                self._forget(transaction.transactional_id)
+
+    def _tell(self, transaction: TransactionalId, moved: Moved) -> None:
+        self._cluster.tell(
+            TransactionMoved(
+                self._cluster.now_ms(),
+                transaction.transactional_id,
+                moved.previous.value,
+                moved.state.value,
+                transaction.producer_id,
+                transaction.epoch,
+            )
+        )
+
+    def _forget(self, transactional_id: str) -> None:
+        self.transactions.pop(transactional_id, None)
+        timer = self._timers.pop(transactional_id, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _store(self, transaction: TransactionalId, persist: Persist) -> None:
+        """Append a record, and tell the machine when it is replicated."""
+        image, now_ms = persist.image, self._cluster.now_ms()
+        value = None if image is None else txn_records.value_of(image, self.server_version)
+        record = Record(
+            timestamp=now_ms, key=txn_records.key_of(transaction.transactional_id), value=value
+        )
+        batch = build_batch([record])
+        partition = self.partition
+        if len(batch) > partition.topic.configs.max_message_bytes:
+            self._run(transaction, Persisted(persist, ErrorCode.UNKNOWN_SERVER_ERROR))
+            return
+        result = partition.append_records(batch, now_ms)
+        if result.error:
+            error = APPEND_ERRORS.get(result.error, ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._run(transaction, Persisted(persist, error))
+        elif partition.high_watermark > result.last_offset:
+            self._run(transaction, Persisted(persist, NONE))
+        else:
+            due_ms = now_ms + self._cluster.config_int("request.timeout.ms")
+            timer = self._cluster.timers.call_at(due_ms, self._time_out)
+            self._unreplicated.append(
+                _Unreplicated(result.last_offset + 1, transaction, persist, timer)
+            )
+
+    def _settle(self, waiting: _Unreplicated, error: ErrorCode) -> None:
+        if waiting in self._unreplicated:
+            self._unreplicated.remove(waiting)
+            waiting.timer.cancel()
+            self._run(waiting.transaction, Persisted(waiting.persist, error))
+
+    def _time_out(self) -> None:
+        now_ms = self._cluster.now_ms()
+        for waiting in list(self._unreplicated):
+            if waiting.timer.deadline_ms <= now_ms:
+                self._settle(waiting, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def _rearm(self, transaction: TransactionalId) -> None:
+        """Have the cluster's timers call when the id is due, unless they will earlier anyway.
+
+        One timer for each id: it may find that the transaction it was set for is long over.
+        """
+        deadline_ms = transaction.deadline_ms()
+        if deadline_ms is None:
+            return
+        transactional_id = transaction.transactional_id
+        due_ms = deadline_ms
+        if transaction.state is State.ONGOING:
+            due_ms = self._coordinator.next_scan_ms(deadline_ms)
+        timer = self._timers.get(transactional_id)
+        if timer is not None:
+            if timer.deadline_ms <= due_ms:
+                return
+            timer.cancel()
+        call = partial(self._on_timer, transactional_id)
+        self._timers[transactional_id] = self._cluster.timers.call_at(due_ms, call)
+
+    def _on_timer(self, transactional_id: str) -> None:
+        del self._timers[transactional_id]
+        transaction = self.transactions.get(transactional_id)
+        if transaction is not None:
+            tick = Tick(spare_id=self._spare_id(transaction), server_version=self.server_version)
+            self._run(transaction, tick)

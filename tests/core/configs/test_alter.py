@@ -1,0 +1,176 @@
+"""Altering configs: operations on overrides, and who may be altered through whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.configs.alter import (
+    Change,
+    Op,
+    ResourceType,
+    alter_incrementally,
+    parse_node_id,
+    replace_overrides,
+)
+from mockbroker.core.errors import ApiError
+from mockbroker_protocol import ErrorCode
+
+TOPIC = (ResourceType.TOPIC, "t")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    cluster = Cluster(seed=1)
+    cluster.create_topic("t", configs={"retention.ms": "5"})
+    return cluster
+
+
+def alter(cluster: Cluster, resource: tuple[int, str], *changes: Change, **more: bool) -> None:
+    alter_incrementally(
+        cluster, cluster.brokers[1], resource, list(changes), **{"validate_only": False, **more}
+    )
+
+
+def overrides(cluster: Cluster) -> dict[str, str]:
+    return cluster.topics["t"].configs.overrides
+
+
+def test_set_and_delete(cluster):
+    alter(
+        cluster,
+        TOPIC,
+        Change("segment.ms", Op.SET, "7"),
+        Change("retention.ms", Op.DELETE, None),
+        Change("never.set", Op.DELETE, None),
+    )
+    assert overrides(cluster) == {"segment.ms": "7"}
+    assert cluster.topics["t"].configs.segment_ms == 7
+
+
+def test_append_begins_with_the_default_and_takes_each_item_once(cluster):
+    alter(cluster, TOPIC, Change("cleanup.policy", Op.APPEND, "compact,delete"))
+    assert overrides(cluster)["cleanup.policy"] == "delete,compact"
+
+
+def test_subtract_may_leave_nothing(cluster):
+    alter(cluster, TOPIC, Change("cleanup.policy", Op.SUBTRACT, "delete,compact"))
+    assert overrides(cluster)["cleanup.policy"] == ""
+    assert cluster.topics["t"].configs.cleanup_policy == ()
+
+
+def test_one_bad_change_leaves_all_as_it_was(cluster):
+    with pytest.raises(ApiError):
+        alter(
+            cluster,
+            TOPIC,
+            Change("segment.ms", Op.SET, "7"),
+            Change("retention.ms", Op.SET, "never"),
+        )
+    assert overrides(cluster) == {"retention.ms": "5"}
+
+
+def test_validating_changes_nothing(cluster):
+    epoch = cluster.metadata_epoch
+    alter(cluster, TOPIC, Change("segment.ms", Op.SET, "7"), validate_only=True)
+    assert (overrides(cluster), cluster.metadata_epoch) == ({"retention.ms": "5"}, epoch)
+
+
+@pytest.mark.parametrize(
+    ("resource", "change", "error"),
+    [
+        (TOPIC, Change("retention.ms", Op.APPEND, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, Change("bogus", Op.SUBTRACT, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, Change("bogus", Op.SET, "1"), ErrorCode.INVALID_CONFIG),
+        (TOPIC, Change("retention.ms", Op.SET, None), ErrorCode.INVALID_REQUEST),
+        (TOPIC, Change("retention.ms", 7, "1"), ErrorCode.UNKNOWN_SERVER_ERROR),
+        ((2, "none"), Change("retention.ms", Op.SET, "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ((2, "a/b"), Change("retention.ms", Op.SET, "1"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ((2, ""), Change("retention.ms", Op.SET, "1"), ErrorCode.INVALID_REQUEST),
+        ((4, "1"), Change("num.io.threads", 9, "1"), ErrorCode.INVALID_REQUEST),
+        ((4, "2"), Change("num.io.threads", Op.SET, "8"), ErrorCode.INVALID_REQUEST),
+        ((4, "x"), Change("num.io.threads", Op.SET, "8"), ErrorCode.INVALID_REQUEST),
+        ((4, "1"), Change("bogus", Op.APPEND, "8"), ErrorCode.INVALID_CONFIG),
+        ((4, "1"), Change("num.io.threads", Op.APPEND, "8"), ErrorCode.INVALID_CONFIG),
+        ((4, "1"), Change("min.insync.replicas", Op.SET, "2"), ErrorCode.INVALID_CONFIG),
+        ((4, ""), Change("min.insync.replicas", Op.DELETE, None), ErrorCode.INVALID_CONFIG),
+        ((32, ""), Change("share.isolation.level", Op.DELETE, None), ErrorCode.INVALID_REQUEST),
+        ((16, ""), Change("metrics", Op.SET, ""), ErrorCode.INVALID_REQUEST),
+        ((1, "x"), Change("a", Op.SET, "1"), ErrorCode.INVALID_REQUEST),
+        ((8, "2"), Change("root", Op.SET, "INFO"), ErrorCode.INVALID_REQUEST),
+        ((8, ""), Change("root", Op.SET, "INFO"), ErrorCode.INVALID_REQUEST),
+        ((8, "1"), Change("root", Op.SET, "LOUD"), ErrorCode.INVALID_CONFIG),
+        ((8, "1"), Change("root", Op.DELETE, None), ErrorCode.INVALID_REQUEST),
+        ((8, "1"), Change("root", Op.APPEND, "INFO"), ErrorCode.INVALID_REQUEST),
+        ((8, "1"), Change("root", 9, "INFO"), ErrorCode.INVALID_REQUEST),
+        ((8, "1"), Change("no.such", Op.SET, "INFO"), ErrorCode.INVALID_CONFIG),
+    ],
+)
+def test_changes_that_are_refused(cluster, resource, change, error):
+    with pytest.raises(ApiError) as refused:
+        alter(cluster, resource, change)
+    assert refused.value.error is error
+
+
+def test_a_config_is_changed_once_in_a_request(cluster):
+    with pytest.raises(ApiError) as refused:
+        alter(cluster, TOPIC, *[Change("segment.ms", Op.SET, "7")] * 2)
+    assert refused.value.error is ErrorCode.INVALID_REQUEST
+
+
+def test_a_brokers_own_config_and_that_of_all(cluster):
+    alter(cluster, (ResourceType.BROKER, ""), Change("log.retention.ms", Op.SET, "70"))
+    alter(cluster, (ResourceType.BROKER, "01"), Change("log.retention.ms", Op.SET, "80"))
+    assert cluster.config("log.retention.ms") == 70
+    assert cluster.configs.get_for(1, "log.retention.ms") == 80
+    assert cluster.create_topic("u").configs.retention_ms == 70
+    alter(cluster, (ResourceType.BROKER, "1"), Change("log.retention.ms", Op.DELETE, None))
+    assert cluster.configs.dynamic_broker == {}
+
+
+def test_topics_follow_a_change_of_the_brokers_defaults(cluster):
+    alter(cluster, (ResourceType.BROKER, ""), Change("log.segment.bytes", Op.SET, "2000000"))
+    assert cluster.topics["t"].configs.segment_bytes == 2_000_000
+
+
+def test_replacing_drops_what_is_not_named(cluster):
+    replace_overrides(cluster, cluster.brokers[1], TOPIC, {"segment.ms": "9"}, validate_only=False)
+    assert overrides(cluster) == {"segment.ms": "9"}
+
+
+def test_groups_and_subscriptions_are_forgotten_with_their_last_override(cluster):
+    for kind, name, value in (
+        (ResourceType.GROUP, "consumer.session.timeout.ms", "50000"),
+        (ResourceType.CLIENT_METRICS, "interval.ms", "60000"),
+    ):
+        alter(cluster, (kind, "x"), Change(name, Op.SET, value))
+        stores = cluster.configs.groups | cluster.configs.client_metrics
+        assert stores == {"x": {name: value}}
+        alter(cluster, (kind, "x"), Change(name, Op.DELETE, None))
+        assert cluster.configs.groups == cluster.configs.client_metrics == {}
+
+
+def test_a_logger_takes_a_level_and_goes_back_to_the_roots(cluster):
+    levels = cluster.brokers[1].logger_levels
+    alter(cluster, (ResourceType.BROKER_LOGGER, "1"), Change("kafka", Op.SET, "DEBUG"))
+    assert levels["kafka"] == "DEBUG"
+    assert cluster.brokers[2].logger_levels["kafka"] == "INFO"
+    alter(cluster, (ResourceType.BROKER_LOGGER, "1"), Change("kafka", Op.DELETE, None))
+    assert levels["kafka"] == levels["root"]
+
+
+@pytest.mark.parametrize(
+    ("name", "node_id"),
+    [
+        ("1", 1),
+        ("01", 1),
+        ("+1", 1),
+        ("-1", -1),
+        ("", None),
+        ("x", None),
+        ("1x", None),
+        ("²", None),
+    ],
+)
+def test_node_ids_are_read_as_java_reads_them(name, node_id):
+    assert parse_node_id(name) == node_id

@@ -1,0 +1,170 @@
+"""Groups that change their protocol while members are in them, request by request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mockbroker.core.groups.states import State
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+    decode_assignment,
+    encode_assignment,
+)
+from tests.support.consumer_node import ConsumerNode
+from tests.support.group_node import (
+    heartbeat_request,
+    join_request,
+    leave_request,
+    subscription,
+    sync_request,
+)
+
+
+def share(*partitions: int, **fields: Any) -> bytes:
+    parts = [TopicPartition("t", list(partitions))]
+    return encode_assignment(ConsumerProtocolAssignment(assigned_partitions=parts, **fields))
+
+
+@pytest.fixture
+def node() -> ConsumerNode:
+    return ConsumerNode()
+
+
+def classic(node: ConsumerNode, **fields: Any) -> str:
+    """A Stable classic group of one member that owns all of "t"."""
+    (member,) = node.stable("g")
+    assignments = {member: share(0, 1, 2, **fields)}
+    joined = node.ask(join_request("g", member))
+    node.ask(sync_request("g", member, joined.generation_id, assignments))
+    return member
+
+
+def test_a_classic_group_becomes_a_consumer_group(node: ConsumerNode) -> None:
+    """Its members keep what they have, at an epoch that goes on from the generation."""
+    old = classic(node)
+    generation = node.shard().groups["g"].generation
+    joined = node.joins("g", "new")
+    group = node.consumer_group("g")
+    assert "g" not in node.shard().groups
+    assert group.epoch == group.assignment_epoch == joined.member_epoch == generation + 1
+    assert node.owned("g", old) == [0, 1, 2]
+    assert group.members[old].epoch == generation
+    beaten = node.ask(heartbeat_request("g", old, generation))
+    assert beaten.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    node.reload()
+    assert node.consumer_group("g").members == group.members
+
+
+def test_whoever_waits_in_the_classic_group_is_told_to_join_again(node: ConsumerNode) -> None:
+    classic(node)
+    second = node.ask(join_request("g")).member_id
+    waiting = node.send(join_request("g", second))
+    assert waiting.parked
+    assert node.joins("g", "new").error_code == ErrorCode.NONE
+    assert waiting.response.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert node.ask(join_request("g", second)).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    ("configs", "fields"),
+    [
+        ({"group.consumer.migration.policy": "downgrade"}, {}),
+        ({"group.consumer.migration.policy": "disabled"}, {}),
+        ({"group.consumer.max.size": "1"}, {"count": 2}),
+        ({}, {"protocol_type": "connect"}),
+        ({}, {"protocols": {"range": b"?"}}),
+    ],
+)
+def test_some_classic_groups_stay_what_they_are(
+    configs: dict[str, str], fields: dict[str, Any]
+) -> None:
+    node = ConsumerNode(configs=configs)
+    node.stable("g", **fields)
+    assert node.joins("g", "new").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+    assert node.shard().groups["g"].state is State.STABLE
+
+
+def test_data_of_a_custom_assignor_would_get_lost(node: ConsumerNode) -> None:
+    classic(node, user_data=b"mine")
+    assert node.joins("g", "new").error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_an_empty_classic_group_makes_room(node: ConsumerNode) -> None:
+    (member,) = node.stable("g")
+    node.ask(leave_request("g", member))
+    assert node.joins("g", "new").member_epoch == 2
+    assert "g" not in node.shard().groups
+
+
+def test_an_empty_consumer_group_makes_room(node: ConsumerNode) -> None:
+    node.joins("g", "new")
+    node.leaves("g", "new")
+    unknown = node.ask(join_request("g", "x"))
+    assert unknown.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert node.consumer_group("g").is_empty()
+    node.stable("g")
+    assert "g" not in node.shard().consumers.groups
+    node.reload()
+    assert list(node.shard().groups) == ["g"]
+
+
+def test_it_becomes_a_classic_group_again_when_the_last_new_member_leaves(
+    node: ConsumerNode,
+) -> None:
+    """The classic members keep what they were to have, and a round begins."""
+    old = classic(node)
+    node.joins("g", "new")
+    node.settle_classic("g", old, "new")
+    epoch = node.consumer_group("g").epoch
+    kept = node.owned("g", old)
+    node.leaves("g", "new")
+    group = node.shard().groups["g"]
+    assert (group.state, group.generation) == (State.PREPARING, epoch)
+    stored = decode_assignment(group.roster.members[old].assignment).assigned_partitions
+    assert [p for part in stored for p in part.partitions] == kept
+    beaten = node.ask(heartbeat_request("g", old, epoch))
+    assert beaten.error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    node.reload()
+    again = node.shard().groups["g"]
+    assert (again.state, again.generation) == (State.STABLE, epoch)
+    assert list(again.roster.members) == [old]
+
+
+def test_a_static_member_that_goes_back_takes_the_group_with_it(node: ConsumerNode) -> None:
+    node.joins("g", "new", instance_id="one")
+    joined = node.ask(
+        join_request("g", protocols={"range": subscription("t")}, group_instance_id="one")
+    )
+    group = node.shard().groups["g"]
+    assert group.state is State.STABLE
+    assert joined.generation_id == group.generation == 2
+    synced = node.ask(sync_request("g", joined.member_id, 2, group_instance_id="one"))
+    (part,) = decode_assignment(synced.assignment).assigned_partitions
+    assert part.partitions == [0, 1, 2]
+
+
+def test_all_protocols_of_a_member_survive_the_way_back(node: ConsumerNode) -> None:
+    protocols = {"range": subscription("t"), "roundrobin": subscription("t")}
+    node.joins("g", "new")
+    given = node.ask(join_request("g", protocols=protocols)).member_id
+    node.ask(join_request("g", given, protocols=protocols))
+    node.leaves("g", "new")
+    group = node.shard().groups["g"]
+    assert [name for name, _ in group.roster.members[given].protocols] == list(protocols)
+
+
+def test_what_cannot_be_stored_does_not_happen(node: ConsumerNode) -> None:
+    old = classic(node)
+    with node.log_refuses():
+        refused = node.joins("g", "new")
+        assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert old in node.shard().groups["g"].roster.members
+    node.joins("g", "new")
+    with node.log_refuses():
+        refused = node.leaves("g", "new")
+        assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert "new" in node.consumer_group("g").members

@@ -1,0 +1,56 @@
+"""The tables of consumer groups are total, and say what Kafka's code says."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from mockbroker.core.groups.consumer.states import (
+    DELETE_ANSWERS,
+    DUE,
+    GROUP_STATES,
+    MIGRATION_POLICIES,
+    OUTCOMES,
+    STEPS,
+    Advance,
+    GroupFacts,
+    GroupState,
+    MemberState,
+    Situation,
+    Step,
+)
+from mockbroker_protocol import ErrorCode
+
+BOOLS = (False, True)
+
+
+def test_every_table_answers_every_question() -> None:
+    assert set(GROUP_STATES) == {GroupFacts(*facts) for facts in product(BOOLS, repeat=3)}
+    assert set(STEPS) == set(DUE) == set(MemberState)
+    for row in STEPS.values():
+        assert set(row) == {Situation(*facts) for facts in product(BOOLS, repeat=2)}
+    assert set(OUTCOMES) == {Advance(*facts) for facts in product(BOOLS, repeat=2)}
+    assert set(DELETE_ANSWERS) == set(GroupState)
+    assert set(MIGRATION_POLICIES) == {"bidirectional", "upgrade", "downgrade", "disabled"}
+
+
+def test_without_members_a_group_is_empty_whatever_its_epochs() -> None:
+    assert {state for facts, state in GROUP_STATES.items() if not facts.has_members} == {
+        GroupState.EMPTY
+    }
+
+
+def test_only_an_empty_group_may_be_deleted() -> None:
+    assert [s for s, error in DELETE_ANSWERS.items() if error is ErrorCode.NONE] == [
+        GroupState.EMPTY
+    ]
+
+
+def test_who_has_to_give_something_up_keeps_its_epoch() -> None:
+    for left, outcome in OUTCOMES.items():
+        assert outcome.takes_target_epoch is not left.must_revoke
+        assert (outcome.state is MemberState.UNREVOKED) is left.must_revoke
+
+
+def test_nobody_is_fenced_but_members_in_a_state_of_the_future() -> None:
+    fenced = {state for state, row in STEPS.items() if Step.FENCE in row.values()}
+    assert fenced == {MemberState.UNKNOWN}

@@ -1,0 +1,144 @@
+"""A shard does what its groups want done: answers, records, timers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.groups.offsets import OffsetAndMetadata
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import BatchHeader
+from tests.support.group_node import (
+    SESSION_MS,
+    GroupNode,
+    heartbeat_request,
+    join_request,
+    leave_request,
+    sync_request,
+)
+
+E = ErrorCode
+
+
+@pytest.fixture
+def node() -> GroupNode:
+    return GroupNode()
+
+
+def test_a_completed_round_is_one_record(node: GroupNode) -> None:
+    """The first join writes the empty group, the leader's SyncGroup the members."""
+    (member,) = node.stable()
+    assert [r.key for r in node.log()] == [b"\0\2\0\1g"] * 2
+    node.ask(join_request("g", member))
+    assert len(node.log()) == 2
+    node.ask(sync_request("g", member, 2, {member: b""}))
+    assert len(node.log()) == 3
+
+
+def test_batches_look_like_those_of_a_real_coordinator(node: GroupNode) -> None:
+    """No producer id, yet a sequence of 0; neither compressed nor transactional."""
+    node.stable()
+    for stored in node.shard().partition.log.batches():
+        header = BatchHeader(bytes(stored))
+        assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, 0)
+        assert header.attributes == 0
+
+
+def test_records_carry_the_clusters_time(node: GroupNode) -> None:
+    node.advance(5)
+    node.stable()
+    assert {record.timestamp for record in node.log()} == {node.now_ms}
+
+
+def test_a_group_has_one_timer_however_many_members(node: GroupNode) -> None:
+    timers = node.cluster.timers
+    node.stable("other")
+    before = sum(timer.callback is not None for timer in timers._heap)
+    node.stable(count=5)
+    assert sum(timer.callback is not None for timer in timers._heap) == before + 1
+
+
+def test_the_timer_follows_the_earliest_deadline(node: GroupNode) -> None:
+    node.stable()
+    short = node.ask(join_request(session_timeout_ms=6_000)).member_id
+    node.advance(6_000)
+    assert short not in node.shard().groups["g"].roster.pending
+    node.advance(SESSION_MS - 6_000)
+    assert node.shard().groups["g"].state.value == "Empty"
+
+
+def test_timers_stop_when_nothing_is_left_to_wait_for(node: GroupNode) -> None:
+    (member,) = node.stable()
+    node.ask(leave_request("g", member))
+    assert node.shard().groups["g"].deadline_ms() is None
+
+
+def test_a_record_too_large_for_the_topic_is_not_written() -> None:
+    """1 MiB by default. The client sees the server fail, as with Kafka."""
+    node = GroupNode()
+    node.shard().partition.topic.configs.replace({"max.message.bytes": "300"})
+    given = node.ask(join_request()).member_id
+    node.ask(join_request("g", given))
+    answer = node.ask(sync_request("g", given, 1, {given: bytes(400)}))
+    assert answer.error_code == E.UNKNOWN_SERVER_ERROR
+    assert node.shard().groups["g"].state.value == "PreparingRebalance"
+    commits = [("t", p, OffsetAndMetadata(1, metadata="x" * 100)) for p in range(3)]
+    assert node.shard().commit("g", commits) is E.UNKNOWN_SERVER_ERROR
+    assert node.shard().offsets.of_group("g") == {}
+
+
+def test_a_group_that_cannot_be_written_does_not_come_into_being() -> None:
+    node = GroupNode(racks=(None, None))
+    index = node.cluster.find_coordinator_partition("g")
+    partition = node.cluster.partition("__consumer_offsets", index)
+    assert partition is not None
+    partition.topic.configs.replace({"min.insync.replicas": "2"})
+    partition.set_isr([partition.leader_id])
+    answer = node.ask(join_request(), broker=partition.leader_id)
+    assert (answer.error_code, answer.member_id) == (E.COORDINATOR_NOT_AVAILABLE, "")
+    assert node.shard("g", partition.leader_id).groups == {}
+
+
+def test_transactional_commits_ask_less_of_the_group(node: GroupNode) -> None:
+    """No member, no generation: no check. A generation of nobody: ILLEGAL_GENERATION."""
+    shard = node.shard()
+
+    def check(member: str = "", generation: int = -1) -> ErrorCode:
+        return shard.check_commit(
+            "g", member, None, generation, unknown_group=E.ILLEGAL_GENERATION, transactional=True
+        )
+
+    assert check("m", 0) is E.ILLEGAL_GENERATION
+    assert check() is E.NONE
+    member = node.member()
+    assert check() is E.NONE
+    assert check(member, 1) is E.NONE  # CompletingRebalance: a plain commit would be refused
+    assert check(member, 0) is E.ILLEGAL_GENERATION
+    assert check("ghost", 1) is E.UNKNOWN_MEMBER_ID
+
+
+def test_after_unloading_no_timer_and_no_group_is_left(node: GroupNode) -> None:
+    (member,) = node.stable()
+    shard = node.shard()
+    shard.unload()
+    shard.unload()
+    assert shard.groups == {}
+    node.advance(SESSION_MS * 2)
+    assert node.shard() is not shard
+    assert node.ask(heartbeat_request("g", member, 1)).error_code == E.NONE
+
+
+def test_thousands_of_offsets_go_in_several_batches(node: GroupNode) -> None:
+    """A group or a topic may have more offsets than one batch can hold tombstones for."""
+    shard = node.shard()
+    topic = "x" * 200
+    for group in ("g", "h"):
+        shard = node.shard(group)
+        shard.simple_group(group, node.now_ms)
+        for start in range(0, 12_000, 1_000):
+            commits = [(topic, p, OffsetAndMetadata(1)) for p in range(start, start + 1_000)]
+            assert shard.commit(group, commits) is E.NONE
+    assert node.shard("g").delete_group("g") is E.NONE
+    node.shard("h").topic_deleted(topic)
+    assert node.shard("g").offsets.of_group("g") == {}
+    assert node.shard("h").offsets.of_group("h") == {}
+    assert "h" in node.shard("h").groups

@@ -1,0 +1,198 @@
+"""What a partition remembers of idempotent producers, and how it judges their batches."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.log.producer_state import (
+    EXPIRATION_CHECK_MS,
+    SEQUENCE_MAX,
+    AbortedTransaction,
+    ProducerStates,
+    WrittenBatch,
+)
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import ControlType, build_marker
+from tests.support.requests import batch_of
+
+PID = 7
+
+
+def wrote(
+    states: ProducerStates,
+    first: int,
+    last: int,
+    *,
+    epoch: int = 0,
+    base: int | None = None,
+    transactional: bool = False,
+    timestamp: int = 1000,
+    pid: int = PID,
+) -> None:
+    base = first if base is None else base
+    batch = WrittenBatch(first, last, base, base + 1, timestamp)
+    states.append(pid, epoch, batch, transactional)
+
+
+def check(states: ProducerStates, first: int, *, epoch: int = 0, transactional=False) -> ErrorCode:
+    return ErrorCode(states.check(PID, epoch, first, transactional))
+
+
+def test_a_producer_never_seen_may_start_at_any_sequence():
+    assert check(ProducerStates(), 17) is ErrorCode.NONE
+
+
+@pytest.mark.covers("S117")
+def test_only_the_next_sequence_is_accepted():
+    states = ProducerStates()
+    wrote(states, 0, 4)
+    assert check(states, 5) is ErrorCode.NONE
+    assert check(states, 6) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert check(states, 4) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+@pytest.mark.covers("S117")
+def test_exactly_the_last_five_batches_are_known_as_duplicates():
+    states = ProducerStates()
+    for sequence in range(6):
+        wrote(states, sequence, sequence, base=100 + sequence, timestamp=sequence)
+    assert states.find_duplicate(PID, 0, 0, 0) is None
+    for sequence in range(1, 6):
+        known = states.find_duplicate(PID, 0, sequence, sequence)
+        assert known is not None
+        assert (known.base_offset, known.timestamp) == (100 + sequence, sequence)
+    assert states.find_duplicate(PID, 0, 1, 2) is None
+    assert states.find_duplicate(PID, 1, 1, 1) is None
+    assert check(states, 0) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_an_older_epoch_is_fenced():
+    states = ProducerStates()
+    wrote(states, 0, 0, epoch=3)
+    assert check(states, 1, epoch=2) is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_a_newer_epoch_starts_at_sequence_0_and_forgets_the_batches_before():
+    states = ProducerStates()
+    wrote(states, 0, 4)
+    assert check(states, 5, epoch=1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert check(states, 0, epoch=1) is ErrorCode.NONE
+    wrote(states, 0, 1, epoch=1)
+    assert states.find_duplicate(PID, 0, 0, 4) is None
+    assert check(states, 2, epoch=1) is ErrorCode.NONE
+
+
+def test_sequences_wrap_to_0():
+    states = ProducerStates()
+    wrote(states, SEQUENCE_MAX - 1, SEQUENCE_MAX)
+    assert check(states, 0) is ErrorCode.NONE
+    assert check(states, SEQUENCE_MAX) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    wrote(states, SEQUENCE_MAX - 1, 3)  # a batch may straddle the end
+    assert check(states, 4) is ErrorCode.NONE
+
+
+def test_a_plain_batch_of_a_producer_with_an_open_transaction_is_refused():
+    states = ProducerStates()
+    wrote(states, 0, 0, transactional=True)
+    assert check(states, 1) is ErrorCode.INVALID_TXN_STATE
+    assert check(states, 1, transactional=True) is ErrorCode.NONE
+    assert states.has_ongoing_transaction(PID)
+
+
+def test_a_producer_without_an_epoch_may_go_on_at_any_sequence():
+    states = ProducerStates()
+    wrote(states, 0, 0, epoch=-1)
+    assert check(states, 5, epoch=-1) is ErrorCode.NONE
+    assert check(states, 9, epoch=0) is ErrorCode.NONE
+
+
+def test_a_marker_of_the_same_epoch_keeps_the_batches_and_a_newer_one_clears_them():
+    states = ProducerStates()
+    wrote(states, 0, 1, transactional=True)
+    states.append_marker(PID, 0, 1, 2, 1000, aborted=False)
+    assert states.find_duplicate(PID, 0, 0, 1) is not None
+    assert check(states, 2) is ErrorCode.NONE
+    states.append_marker(PID, 1, 1, 3, 1000, aborted=False)
+    assert states.find_duplicate(PID, 0, 0, 1) is None
+    assert check(states, 0, epoch=1) is ErrorCode.NONE
+    assert check(states, 1, epoch=1) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_markers_of_an_older_epoch_or_coordinator_are_refused():
+    states = ProducerStates()
+    states.append_marker(PID, 5, 9, 0, 1000, aborted=True)
+    assert states.check_marker(PID, 4, 9) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert states.check_marker(PID, 5, 8) == ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    assert states.check_marker(PID, 5, 9) == ErrorCode.NONE
+    assert states.check_marker(99, 0, 0) == ErrorCode.NONE
+
+
+@pytest.mark.covers("S10")
+def test_the_oldest_open_transaction_holds_the_first_unstable_offset():
+    states = ProducerStates()
+    assert states.first_unstable_offset() == -1
+    wrote(states, 0, 1, base=5, transactional=True, pid=1)
+    wrote(states, 0, 1, base=7, transactional=True, pid=2)
+    states.append_marker(2, 0, 0, 9, 1000, aborted=False)
+    states.high_watermark_moved(10)
+    assert states.first_unstable_offset() == 5
+    states.append_marker(1, 0, 0, 10, 1000, aborted=True)
+    assert states.first_unstable_offset() == 5  # the marker is not below the high watermark
+    states.high_watermark_moved(11)
+    assert states.first_unstable_offset() == -1
+
+
+def test_the_aborted_index_gives_what_overlaps_the_fetched_range():
+    states = ProducerStates()
+    for pid, first, marker in ((1, 0, 4), (2, 5, 9), (3, 10, 20)):
+        wrote(states, 0, 1, base=first, transactional=True, pid=pid)
+        states.append_marker(pid, 0, 0, marker, 1000, aborted=True)
+    one, two, three = (
+        AbortedTransaction(1, 0, 4, 5),
+        AbortedTransaction(2, 5, 9, 10),
+        AbortedTransaction(3, 10, 20, 21),
+    )
+    assert states.aborted_between(0, 100) == [one, two, three]
+    assert states.aborted_between(4, 5) == [one]
+    assert states.aborted_between(5, 10) == [two]
+    assert states.aborted_between(6, 11) == [two, three]
+    assert states.aborted_between(21, 100) == []
+
+
+def test_a_marker_without_data_leaves_no_entry_in_the_aborted_index():
+    states = ProducerStates()
+    states.append_marker(PID, 0, 0, 4, 1000, aborted=True)
+    assert states.aborted == []
+
+
+def test_idle_producers_expire_at_the_next_check_but_not_with_an_open_transaction():
+    states = ProducerStates()
+    states.expire(1000, 50_000)
+    wrote(states, 0, 0, timestamp=1000)
+    wrote(states, 0, 0, timestamp=1000, transactional=True, pid=8)
+    states.expire(1000 + EXPIRATION_CHECK_MS - 1, 50_000)
+    assert set(states.entries) == {PID, 8}
+    states.expire(1000 + EXPIRATION_CHECK_MS, 50_000)
+    assert set(states.entries) == {8}
+
+
+def test_a_replayed_log_gives_the_same_state():
+    states = ProducerStates()
+    more = {"producer_id": PID, "producer_epoch": 2, "transactional": True}
+    states.replay(batch_of(b"a", b"b", base_sequence=SEQUENCE_MAX, base_offset=3, **more))
+    states.replay(batch_of(b"plain", base_offset=5))
+    assert check(states, 1, epoch=2, transactional=True) is ErrorCode.NONE
+    assert states.first_unstable_offset() == 3
+    states.replay(
+        build_marker(
+            ControlType.ABORT,
+            producer_id=PID,
+            producer_epoch=2,
+            coordinator_epoch=4,
+            timestamp=5,
+            base_offset=6,
+        )
+    )
+    assert states.aborted == [AbortedTransaction(PID, 3, 6, 7)]
+    assert states.entries[PID].coordinator_epoch == 4
+    assert states.entries[PID].last_timestamp == 5

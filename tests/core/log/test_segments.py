@@ -1,0 +1,137 @@
+"""When a segment is full, or too old, and the next one begins (LogSegment.shouldRoll)."""
+
+from __future__ import annotations
+
+from mockbroker.core.log.segments import RollLimits, Segments
+from tests.support.kept_log import NOW_MS, KeptLog
+
+
+class Filling:
+    """Segments that batches of given sizes and timestamps are admitted to, one record each."""
+
+    def __init__(self, **limits: int) -> None:
+        self.limits = RollLimits(**{"segment_bytes": 10_000, "segment_ms": 10_000, **limits})
+        self.segments = Segments(0)
+        self.end_offset = self.end_position = 0
+        self.now_ms = NOW_MS
+
+    def admit(self, size: int = 100, timestamp: int = NOW_MS) -> bool:
+        rolled = self.segments.admit(
+            size, timestamp, self.now_ms, self.limits, self.end_offset, self.end_position
+        )
+        self.segments.max_timestamps[-1] = max(self.segments.max_timestamps[-1], timestamp)
+        self.end_offset += 1
+        self.end_position += size
+        return rolled
+
+
+def test_a_segment_takes_batches_up_to_exactly_segment_bytes():
+    filling = Filling(segment_bytes=300)
+    assert [filling.admit() for _ in range(7)] == [False] * 3 + [True, False, False, True]
+    assert filling.segments.base_offsets == [0, 3, 6]
+    assert filling.segments.positions == [0, 300, 600]
+
+
+def test_a_batch_larger_than_a_segment_has_one_to_itself():
+    filling = Filling(segment_bytes=300)
+    assert [filling.admit(size) for size in (500, 100, 500)] == [False, True, True]
+
+
+def test_the_age_of_a_segment_is_the_timestamp_of_its_first_batch():
+    filling = Filling(segment_ms=1000)
+    filling.admit(timestamp=NOW_MS)
+    filling.now_ms += 50_000  # the clock does not count
+    assert not filling.admit(timestamp=NOW_MS + 1000)
+    assert filling.admit(timestamp=NOW_MS + 1001)
+    assert not filling.admit(timestamp=NOW_MS + 5)
+    assert not filling.admit(timestamp=NOW_MS + 2001)
+    assert filling.admit(timestamp=NOW_MS + 2002)
+
+
+def test_without_a_timestamp_in_the_first_batch_the_clock_counts():
+    filling = Filling(segment_ms=1000)
+    filling.admit(timestamp=-1)
+    filling.now_ms += 1000
+    assert not filling.admit(timestamp=NOW_MS + 90_000)
+    filling.now_ms += 1
+    assert filling.admit(timestamp=-1)
+
+
+def test_a_batch_without_a_timestamp_finds_no_segment_too_old():
+    filling = Filling(segment_ms=1000)
+    filling.admit()
+    filling.now_ms += 50_000
+    assert not filling.admit(timestamp=-1)
+
+
+def test_a_segment_ends_when_its_offset_index_is_full():
+    """An entry of 8 bytes for more than index.interval.bytes each."""
+    filling = Filling(index_bytes=40, index_interval_bytes=250, segment_bytes=1 << 30)
+    # The same timestamp throughout: the time index has one entry only.
+    rolled = [filling.admit() for _ in range(20)]
+    assert [at for at, each in enumerate(rolled) if each] == [16]
+    # Entries were made before batches 3, 6, 9, 12 and 15, with 300 bytes since the last one.
+
+
+def test_a_segment_ends_when_its_time_index_is_full():
+    """An entry of 12 bytes wherever the other has one and time went on; one place stays free."""
+    filling = Filling(index_bytes=36, index_interval_bytes=250, segment_bytes=1 << 30)
+    rolled = [filling.admit(timestamp=NOW_MS + at) for at in range(15)]
+    assert [at for at, each in enumerate(rolled) if each] == [7, 14]
+
+
+def test_changed_limits_count_from_the_next_batch_on():
+    filling = Filling(segment_bytes=1000)
+    filling.admit()
+    filling.limits = RollLimits(segment_bytes=150, segment_ms=10_000)
+    assert filling.admit()
+
+
+def test_an_offset_belongs_to_the_last_segment_that_begins_at_or_below_it():
+    filling = Filling(segment_bytes=300)
+    for _ in range(7):
+        filling.admit()
+    assert [filling.segments.index_of(offset) for offset in (0, 2, 3, 5, 6, 99)] == [
+        *(0, 0, 1, 1, 2, 2),
+    ]
+
+
+def test_a_log_asks_the_same_question_however_often_it_was_answered():
+    """Most batches are admitted by a short cut, which must not outlive what it was made for."""
+    direct = Filling(segment_bytes=1000, segment_ms=50, index_interval_bytes=200)
+    kept = KeptLog(cleanup_policy="delete")
+    sizes = [100, 150, 71, 300, 90, 90, 90, 200, 71] * 5
+    for at, size in enumerate(sizes):
+        timestamp = NOW_MS + at * 7 % 60
+        rolled = kept.log.maybe_roll(size, timestamp, NOW_MS, direct.limits)
+        assert rolled == direct.admit(size, timestamp)
+        kept.log.put(memoryview(bytearray(size)), at, timestamp)
+        kept.log.end_offset = at + 1
+        maxima = kept.log.layout.max_timestamps
+        maxima[-1] = max(maxima[-1], timestamp)
+    assert kept.log.layout.base_offsets == direct.segments.base_offsets
+    assert len(direct.segments) > 5
+
+
+def test_truncation_makes_the_segment_before_active_again_with_its_age():
+    kept = KeptLog(cleanup_policy="delete", segment_ms=1000)
+    kept.write((None, b"a", NOW_MS))
+    kept.write((None, b"b", NOW_MS + 1000))
+    kept.write((None, b"c", NOW_MS + 1001))
+    assert kept.log.layout.base_offsets == [0, 2]
+    kept.log.truncate(1)
+    assert kept.log.layout.max_timestamps == [NOW_MS]
+    kept.write((None, b"d", NOW_MS + 1000))
+    kept.write((None, b"e", NOW_MS + 1001))
+    assert kept.log.layout.base_offsets == [0, 2]
+
+
+def test_a_segment_truncated_to_nothing_begins_again_with_the_next_batch():
+    kept = KeptLog(cleanup_policy="delete", segment_ms=1000)
+    kept.write((None, b"a", NOW_MS))
+    kept.log.truncate(0)
+    kept.write((None, b"b", NOW_MS + 5000))
+    kept.write((None, b"c", NOW_MS + 6000))
+    assert kept.log.layout.base_offsets == [0]
+    kept.write((None, b"d", NOW_MS + 6001))
+    assert kept.log.layout.base_offsets == [0, 2]

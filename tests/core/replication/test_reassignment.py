@@ -1,0 +1,189 @@
+"""Moving partitions to other brokers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.errors import ApiError
+from mockbroker.core.partition import Partition
+from mockbroker.core.replication.elections import Reassignment, elect_preferred_leader
+from mockbroker.core.replication.reassignment import reassign
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+)
+from tests.support.ask import ask
+from tests.support.replicas import Replicas
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster(seed=1)
+
+
+@pytest.fixture
+def partition(cluster: Cluster) -> Partition:
+    """Replicas 1 and 2; 1 leads."""
+    (partition,) = cluster.create_topic("t", assignments={0: [1, 2]}).partitions
+    return partition
+
+
+def move(cluster: Cluster, target: list[int] | None, *, may_change_factor: bool = True) -> None:
+    """Ask for a move, and let followers catch up."""
+    reassign(cluster, "t", 0, target, may_change_factor=may_change_factor)
+    cluster.timers.run_due(0)
+
+
+def state(partition: Partition) -> tuple[list[int], list[int], int, int]:
+    return partition.replicas, partition.isr, partition.leader_id, partition.leader_epoch
+
+
+@pytest.mark.covers("S48", "S309")
+@pytest.mark.parametrize(
+    ("target", "after"),
+    [
+        ([2, 3], ([2, 3], [2, 3], 2, 1)),
+        ([3, 2, 1], ([3, 2, 1], [1, 2, 3], 1, 0)),
+        ([2, 1], ([2, 1], [1, 2], 1, 0)),
+        ([2], ([2], [2], 2, 1)),
+        ([3], ([3], [3], 3, 1)),
+    ],
+)
+def test_a_move_is_done_at_once_and_the_leader_changes_only_if_it_leaves(
+    cluster, partition, target, after
+):
+    epoch = cluster.metadata_epoch
+    move(cluster, target)
+    assert state(partition) == after
+    assert cluster.reassignments == {}
+    assert cluster.metadata_epoch > epoch
+
+
+def test_a_move_to_where_it_is_changes_nothing(cluster, partition):
+    epoch = cluster.metadata_epoch
+    move(cluster, [1, 2])
+    assert (state(partition), cluster.metadata_epoch) == (([1, 2], [1, 2], 1, 0), epoch)
+
+
+def test_a_move_to_a_fenced_broker_waits_for_it(cluster, partition):
+    cluster.stop_broker(3)
+    move(cluster, [3, 1])
+    key = (partition.topic.topic_id, 0)
+    assert cluster.reassignments == {key: Reassignment([3], [2])}
+    assert state(partition) == ([3, 1, 2], [1, 2], 1, 0)
+    cluster.start_broker(3)
+    cluster.timers.run_due(0)
+    assert state(partition) == ([3, 1], [1, 3], 1, 1)
+    assert cluster.reassignments == {}
+
+
+def test_a_move_under_way_can_be_called_off_or_changed(cluster, partition):
+    cluster.stop_broker(3)
+    move(cluster, [3, 1])
+    move(cluster, None)
+    # A replica less, a leader epoch more.
+    assert state(partition) == ([1, 2], [1, 2], 1, 1)
+    move(cluster, [3, 1])
+    move(cluster, [2, 1], may_change_factor=False)
+    assert state(partition) == ([2, 1], [1, 2], 1, 2)
+    assert cluster.reassignments == {}
+
+
+def test_a_deleted_topic_is_not_moved_any_more(cluster, partition):
+    cluster.stop_broker(3)
+    move(cluster, [3, 1])
+    cluster.delete_topic("t")
+    assert cluster.reassignments == {}
+
+
+@pytest.mark.parametrize(
+    ("target", "error"),
+    [
+        (None, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
+        ([], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ([1, 1], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ([1, 9], ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        ([1, 2, 3], ErrorCode.INVALID_REPLICATION_FACTOR),
+    ],
+)
+def test_moves_that_are_refused(cluster, partition, target, error):
+    with pytest.raises(ApiError) as refused:
+        move(cluster, target, may_change_factor=False)
+    assert refused.value.error is error
+    assert state(partition) == ([1, 2], [1, 2], 1, 0)
+
+
+@pytest.mark.parametrize(("topic", "index"), [("none", 0), ("t", 9)])
+def test_unknown_partitions_do_not_move(cluster, partition, topic, index):
+    with pytest.raises(ApiError) as refused:
+        reassign(cluster, topic, index, [1], may_change_factor=True)
+    assert refused.value.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# -- step by step ----------------------------------------------------------------------------------
+
+
+@pytest.mark.covers("S48", "S309")
+def test_a_move_goes_on_while_the_newcomer_catches_up_and_loses_nothing():
+    """From 1, 2 to 2, 3: the list says so meanwhile, and consumers are told where to go."""
+    node = Replicas(replicas=[1, 2])
+    node.sent("a")
+    reassign(node.cluster, "t", 0, [2, 3], may_change_factor=True)
+    node.hold(3)
+    node.sent("b")
+    node.advance(60_000)
+    partition = node.partition
+    assert state(partition) == ([2, 3, 1], [1, 2], 1, 0)
+    assert listed(node) == ([2, 3, 1], [3], [1])
+    assert node.ends() == {2: 2, 3: 0, 1: 2}
+    node.release(3)
+    node.settle()
+    assert state(partition) == ([2, 3], [2, 3], 2, 1)
+    assert listed(node) is None
+    assert node.contents() == {2: "a b", 3: "a b"}
+    assert node.fetched(("t", 0, 0), broker=1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert node.read(broker=2) == "a b"
+
+
+def test_a_move_called_off_leaves_no_copy_behind():
+    node = Replicas(replicas=[1, 2])
+    node.sent("a")
+    reassign(node.cluster, "t", 0, [3], may_change_factor=True)
+    node.hold(3)
+    assert node.in_gear_two() == [3]
+    reassign(node.cluster, "t", 0, None, may_change_factor=True)
+    node.settle()
+    assert (state(node.partition), node.in_gear_two()) == (([1, 2], [1, 2], 1, 1), [])
+
+
+def test_a_move_cannot_be_called_off_when_nobody_of_before_is_in_sync():
+    node = Replicas(replicas=[1])
+    node.sent("a")
+    reassign(node.cluster, "t", 0, [2, 3], may_change_factor=True)
+    node.hold(3)
+    node.settle()
+    assert state(node.partition)[:2] == ([2, 3, 1], [1, 2])
+    node.cluster.stop_broker(1)
+    with pytest.raises(ApiError) as refused:
+        reassign(node.cluster, "t", 0, None, may_change_factor=True)
+    assert refused.value.error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+def test_a_leader_that_moves_within_its_replicas_keeps_its_office():
+    node = Replicas(replicas=[1, 2, 3])
+    reassign(node.cluster, "t", 0, [3, 1, 2], may_change_factor=True)
+    assert state(node.partition) == ([3, 1, 2], [1, 2, 3], 1, 0)
+    elect_preferred_leader(node.cluster, "t", 0)
+    assert node.partition.leader_id == 3
+
+
+def listed(node: Replicas) -> tuple[list[int], list[int], list[int]] | None:
+    """(replicas, adding, removing) of t-0 as clients are told, if it is on the move."""
+    response = ask(
+        node, ApiKey.LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest(topics=None)
+    )
+    if not response.topics:
+        return None
+    (partition,) = response.topics[0].partitions
+    return partition.replicas, partition.adding_replicas, partition.removing_replicas

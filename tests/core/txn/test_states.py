@@ -1,0 +1,82 @@
+"""The tables of a transactional id are total, and agree with Kafka's."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.txn.states import (
+    ANSWERS,
+    END_QUESTIONS,
+    FORBIDDEN,
+    STATES_BY_CODE,
+    STATUS_CODES,
+    TRANSITIONS,
+    Ask,
+    State,
+    Step,
+    Trigger,
+)
+from mockbroker_protocol import ErrorCode
+
+
+@pytest.mark.parametrize("state", State)
+def test_each_pair_of_state_and_trigger_is_either_a_transition_or_forbidden(state: State) -> None:
+    assert set(TRANSITIONS[state]) | FORBIDDEN[state] == set(Trigger)
+    assert not set(TRANSITIONS[state]) & FORBIDDEN[state]
+
+
+@pytest.mark.parametrize("state", State)
+def test_each_state_answers_each_question(state: State) -> None:
+    assert set(ANSWERS[state]) == set(Ask)
+
+
+def test_predecessors_are_those_of_kafka() -> None:
+    """TransactionState lists for each state the states it may be entered from."""
+    before: dict[State, set[State]] = {state: set() for state in State}
+    for state, row in TRANSITIONS.items():
+        for following in row.values():
+            before[following].add(state)
+    idle = {State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT}
+    assert before == {
+        State.EMPTY: idle,
+        State.ONGOING: idle | {State.ONGOING},
+        State.PREPARE_COMMIT: {State.ONGOING},
+        # From the idle states by an abort of nothing, which TV2 allows.
+        State.PREPARE_ABORT: idle | {State.ONGOING, State.PREPARE_EPOCH_FENCE},
+        State.COMPLETE_COMMIT: {State.PREPARE_COMMIT},
+        State.COMPLETE_ABORT: {State.PREPARE_ABORT},
+        State.DEAD: idle,
+        State.PREPARE_EPOCH_FENCE: {State.ONGOING},
+    }
+
+
+def test_states_stand_in_records_by_kafkas_numbers() -> None:
+    names = "Empty Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort Dead"
+    expected = dict(enumerate([*names.split(), "PrepareEpochFence"]))
+    assert {code: state.value for code, state in STATES_BY_CODE.items()} == expected
+    assert {STATES_BY_CODE[code] for code in STATUS_CODES.values()} == set(State)
+
+
+def test_what_is_decided_is_carried_through_before_anything_else() -> None:
+    """While an end is prepared nothing but its markers moves the id, and nothing is let in."""
+    for state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
+        assert set(TRANSITIONS[state]) == {Trigger.MARKED}
+        assert not any(isinstance(answer, Step) for answer in ANSWERS[state].values())
+
+
+def test_an_end_is_never_turned_into_the_other() -> None:
+    """A commit after an abort was decided is a wrong state, and the reverse, in both protocols."""
+    wrong = ErrorCode.INVALID_TXN_STATE
+    for state, other in (
+        (State.PREPARE_COMMIT, (Ask.TV1_ABORT, Ask.TV2_ABORT_AGAIN)),
+        (State.COMPLETE_COMMIT, (Ask.TV1_ABORT, Ask.TV2_ABORT_AGAIN)),
+        (State.PREPARE_ABORT, (Ask.TV1_COMMIT, Ask.TV2_COMMIT_AGAIN)),
+        (State.COMPLETE_ABORT, (Ask.TV1_COMMIT, Ask.TV2_COMMIT_AGAIN)),
+    ):
+        assert {ANSWERS[state][ask] for ask in other} == {wrong}
+
+
+def test_every_form_of_an_end_is_a_question() -> None:
+    """The first protocol has no retries of its own: an epoch before is fenced."""
+    assert set(END_QUESTIONS.values()) == set(Ask) - {Ask.INIT, Ask.ADD, Ask.VERIFY}
+    assert (False, True, True) not in END_QUESTIONS
