@@ -8,8 +8,8 @@ import inspect
 from markdown import page as join
 from markdown import table
 
+from mockbroker.core.replication import fetcher as replica_fetcher
 from mockbroker.core.replication.fetcher import TRANSITIONS, FetcherState
-from mockbroker.core.replication.gears import fetcher as replica_fetcher
 
 INTRO = """
 # The follower

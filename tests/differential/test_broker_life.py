@@ -48,7 +48,7 @@ from mockbroker_protocol.messages.produce import (
 )
 from mockbroker_protocol.records import Record, build_batch
 from tests.support.real_kafka import RealKafka
-from tests.support.replicated import wait_until
+from tests.support.waiting import wait_until
 
 TIMEOUT_S = 60.0
 # Replicas and min.insync.replicas of each topic.

@@ -1,7 +1,7 @@
 """Markers: how a transaction's end reaches the partitions it wrote to.
 
 A *marker* is a control record that says COMMIT or ABORT of a producer id. It comes from the
-coordinator (`txn_marker_sender`) or, to end a transaction that nobody remembers, from an
+coordinator (`marker_sender`) or, to end a transaction that nobody remembers, from an
 administrator. The leader of each partition appends it and answers when it is replicated, one error
 for each partition. On `__consumer_offsets` a marker also puts the offsets in force that were
 committed inside the transaction, or drops them.

@@ -6,9 +6,6 @@ For each state of the coordinator a test holds it there and shows what producers
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
 from confluent_kafka import TopicPartition
 
@@ -20,6 +17,7 @@ from mockbroker.core.txn.marker_sender import MARKER
 from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import TIMEOUT_S, open_consumer, poll, values
 from tests.support.python_transactions import ConfluentKafka, Failed, Make
+from tests.support.waiting import wait_until
 
 ID = "moving"
 FOREVER_MS = 3_600_000
@@ -49,15 +47,8 @@ def state(kafka: Cluster) -> str:
     return kafka.call(find)
 
 
-def wait_for(check: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 40
-    while not check():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-
-
 def wait_for_state(kafka: Cluster, wanted: str) -> None:
-    wait_for(lambda: state(kafka) == wanted, f"{state(kafka)} is not {wanted}")
+    wait_until(lambda: state(kafka) == wanted, what=wanted)
 
 
 def hold_markers(kafka: Cluster) -> None:
@@ -275,11 +266,11 @@ def test_the_lag_of_readers_of_both_isolation_levels(kafka: Cluster) -> None:
         for n in range(4):
             before.send("t", str(n))
         before.commit()
-        wait_for(lambda: stable_end(kafka) == 5, "the marker is not there")
+        wait_until(lambda: stable_end(kafka) == 5, what="the marker")
         producer.begin()
         for n in range(5):
             producer.send("t", str(n))
         assert (lag("read_uncommitted"), lag("read_committed")) == (7, 2)
         producer.commit()
-        wait_for(lambda: stable_end(kafka) == 11, "the marker is not there")
+        wait_until(lambda: stable_end(kafka) == 11, what="the marker")
         assert (lag("read_uncommitted"), lag("read_committed")) == (8, 8)

@@ -3,8 +3,8 @@
 All are frozen. A group never changes its state by itself: it works out *changes*, each of which is
 one record of `__consumer_offsets`, and asks for them to be stored. Once they are, they are applied;
 applying the same changes in the same order is also how a group is read back from the log. Slots are
-those of `groups.events`; JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members arrive as
-the events of that module.
+those of `groups.events`; JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members arrive
+as the events of that module.
 """
 
 from __future__ import annotations

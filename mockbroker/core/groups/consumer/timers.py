@@ -1,4 +1,4 @@
-"""The timers of a consumer group's members, behind one heap (see `group_leases`)."""
+"""The timers of a consumer group's members, behind one heap (see `groups.leases`)."""
 
 from __future__ import annotations
 
