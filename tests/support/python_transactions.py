@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -157,10 +160,22 @@ class KafkaPython(_Closing):
         self._call(self._producer.init_transactions)
 
     def _call(self, call: Callable[..., T], *args: object) -> T:
+        """Make the call on a thread of its own: commit and abort have no time limit."""
         from kafka.errors import KafkaError
 
+        outcome: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                outcome.set_result(call(*args))
+            except BaseException as error:  # the caller gets whatever it is
+                outcome.set_exception(error)
+
+        threading.Thread(target=run, name="kafka-python call", daemon=True).start()
         try:
-            return call(*args)
+            return outcome.result(TIMEOUT_S)
+        except FutureTimeout:
+            raise Failed(f"no answer in {TIMEOUT_S} s") from None
         except KafkaError as failed:
             text = f"{type(failed).__name__}: {failed}"
             raise (Fenced if _says_fenced(text) else Failed)(text) from None

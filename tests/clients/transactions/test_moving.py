@@ -103,10 +103,10 @@ REPLICATED = pytest.mark.mock_kafka(brokers=3, topics=[TopicSpec("t", 4, 3)])
 @pytest.mark.parametrize("how", ["controlled", "unclean"])
 @pytest.mark.parametrize("end", ["commit", "abort"])
 def test_the_coordinator_dies_while_a_transaction_is_open(
-    kafka: Cluster, make: Make, leader: int, how: str, end: str
+    kafka: Cluster, outliving: Make, leader: int, how: str, end: str
 ) -> None:
     """The producer finds the next one, which knows of the transaction, and ends it there."""
-    with make(kafka.bootstrap_servers, ID) as producer:
+    with outliving(kafka.bootstrap_servers, ID) as producer:
         producer.begin()
         producer.send("t", "before")
         kafka.stop_broker(coordinator(kafka), how=how)
@@ -177,9 +177,9 @@ def test_the_leader_of_a_partition_dies_when_the_end_is_decided(
 
 
 @REPLICATED
-def test_brokers_die_between_transactions(kafka: Cluster, make: Make, leader: int) -> None:
+def test_brokers_die_between_transactions(kafka: Cluster, outliving: Make, leader: int) -> None:
     """In CompleteCommit, and in Empty before the first."""
-    with make(kafka.bootstrap_servers, ID) as producer:
+    with outliving(kafka.bootstrap_servers, ID) as producer:
         assert state(kafka) == "Empty"
         first = coordinator(kafka)
         kafka.stop_broker(first, how="unclean")
