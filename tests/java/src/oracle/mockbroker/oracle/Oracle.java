@@ -18,6 +18,7 @@ public final class Oracle {
         Facts.register(ops);
         registerIfPresent("mockbroker.oracle.RecordBatches", ops);
         registerIfPresent("mockbroker.oracle.InternalRecords", ops);
+        registerIfPresent("mockbroker.oracle.ErrorResponses", ops);
         Pipe.serve(ops);
     }
 
