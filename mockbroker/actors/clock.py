@@ -13,6 +13,7 @@ from collections.abc import Callable
 import trio
 
 from mockbroker.actors.steering import SteerableClock, advance
+from mockbroker.core.time_scopes import TimeScope
 from mockbroker.core.timers import TimerHeap
 
 # A sleep that ends a hair early would spin once more; a hundredth of a millisecond settles it.
@@ -83,6 +84,30 @@ class Timekeeper:
         if spare_connected and self._spare is not None and milliseconds > 0:
             self._spare(milliseconds)
         await advance(clock, milliseconds / 1000, self._next_deadline, wait_all_tasks_blocked)
+
+    async def advance_part(
+        self, part: TimeScope, milliseconds: int, *, spare_connected: bool = True
+    ) -> None:
+        """The same for one part of the cluster: nobody else sees that time passes.
+
+        This works on any clock, as it is not the run's that moves. Raises ValueError for a
+        negative step.
+        """
+        from trio.testing import wait_all_tasks_blocked
+
+        if milliseconds < 0:
+            raise ValueError(f"a clock moves forward: {milliseconds} ms")
+        if spare_connected and milliseconds > 0:
+            part.spare_connected(milliseconds)
+        target_ms = part.now_ms() + milliseconds
+        while True:
+            await wait_all_tasks_blocked()
+            deadline_ms = part.deadline_ms()
+            if deadline_ms is None or deadline_ms > target_ms:
+                break
+            part.jump_to(deadline_ms)
+        part.jump_to(target_ms)
+        await wait_all_tasks_blocked()
 
     def _next_deadline(self) -> float | None:
         deadline_ms = self._heap.deadline_ms()

@@ -29,6 +29,7 @@ from mockbroker.core.replication.control import PartitionPlan, plan_more_partiti
 from mockbroker.core.replication.elections import ELR_FEATURE, Reassignment
 from mockbroker.core.replication.gears import Replication
 from mockbroker.core.replication.isolation import Isolation
+from mockbroker.core.time_scopes import TimeScopes
 from mockbroker.core.timers import TimerHeap
 from mockbroker.core.topic import (
     GROUP_METADATA_TOPIC,
@@ -75,6 +76,7 @@ class Cluster(Actions):
         self.now_ms = now_ms
         self.ids = IdSource(now_ms() if seed is None else seed)
         self.timers = TimerHeap()
+        self.time_scopes = TimeScopes(self)
         self.presence = Presence()
         self.cluster_id = uuid_text(self.ids.uuid())
         self.metadata_epoch = 0

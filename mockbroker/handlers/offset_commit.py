@@ -98,6 +98,7 @@ def _commit(
     metadata_max = ctx.broker.groups.offset_metadata_max
     commits: list[tuple[str, int, OffsetAndMetadata]] = []
     outcome: list[ErrorCode] = []
+    now_ms = shard.now_ms(group_id)
     for _, topic, topic_id, partition in lines:
         metadata = partition.committed_metadata
         if metadata is not None and len(metadata) > metadata_max:
@@ -113,7 +114,7 @@ def _commit(
         if refused is not NONE:
             outcome.append(refused)
             continue
-        value = _value(partition, topic_id, ctx.now_ms, request.retention_time_ms)
+        value = _value(partition, topic_id, now_ms, request.retention_time_ms)
         commits.append((topic, partition.partition_index, value))
         outcome.append(NONE)
     error = shard.commit(group_id, commits)

@@ -157,7 +157,7 @@ class _Commit:
                     line.committed_offset,
                     line.committed_leader_epoch,
                     metadata or "",
-                    context.cluster.now_ms(),
+                    shard.now_ms(group_id),
                     topic_id=topic_id,
                 )
                 commits.append((topic, line.partition_index, value))

@@ -128,7 +128,7 @@ class GroupCoordinator:
         if partition.leader_id != self.broker_id:
             shard.unloaded = True
             return
-        load(shard, self._cluster.now_ms())
+        load(shard, self._cluster.time_scopes.groups.now_ms())
         shard.start()
         if not self._expiring:
             self._expiring = True
@@ -138,8 +138,8 @@ class GroupCoordinator:
 
     def _schedule_expiry(self) -> None:
         interval_ms = self._cluster.config_int("offsets.retention.check.interval.ms")
-        due_ms = self._cluster.now_ms() + interval_ms
-        self._cluster.timers.call_at(due_ms, self._on_expiry)
+        times = self._cluster.time_scopes.groups
+        times.call_at(times.now_ms() + interval_ms, self._on_expiry)
 
     def _on_expiry(self) -> None:
         self.expire_offsets()
@@ -150,15 +150,12 @@ class GroupCoordinator:
         retention_ms = self._cluster.config_int("offsets.retention.minutes") * 60_000
         for shard in list(self._shards.values()):
             if not shard.unloaded and not shard.loading:
-                expire(shard, retention_ms, self._cluster.now_ms())
+                expire(shard, retention_ms)
 
     def spare_connected(self, presence: Presence, by_ms: int) -> None:
         """Let the sessions of members whose connection is open end that much later."""
         for shard in self._shards.values():
-            for group in shard.groups.values():
-                group.spare(presence.connected(group.group_id), by_ms)
-            for consumer in shard.consumers.groups.values():
-                consumer.spare(presence.connected(consumer.group_id), by_ms)
+            shard.spare_connected(presence, by_ms)
 
     def _on_topic_deleted(self, topic: Topic) -> None:
         for shard in self.shards():

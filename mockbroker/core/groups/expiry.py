@@ -23,16 +23,23 @@ if TYPE_CHECKING:
     from mockbroker.core.groups.shard import GroupShard
 
 
-def expire(shard: GroupShard, retention_ms: int, now_ms: int) -> None:
-    """Write tombstones for what has expired by `now_ms`; groups left with nothing are deleted."""
-    for group in list(shard.groups.values()):
-        group_id = group.group_id
+def expire(shard: GroupShard, retention_ms: int) -> None:
+    """Write tombstones for what has expired by now; groups left with nothing are deleted."""
+    for group_id in (*shard.groups, *shard.consumers.groups):
+        expire_group(shard, group_id, retention_ms)
+
+
+def expire_group(shard: GroupShard, group_id: str, retention_ms: int) -> None:
+    """The same for one group, if it is there."""
+    now_ms = shard.now_ms(group_id)
+    group = shard.groups.get(group_id)
+    if group is not None:
         expired, all_expired = expired_offsets(shard, group, retention_ms, now_ms)
         shard.drop_offsets(group_id, expired)
         if all_expired and group.state is State.EMPTY:
             shard.bury_group(group)
-    for consumer in list(shard.consumers.groups.values()):
-        group_id = consumer.group_id
+    consumer = shard.consumers.groups.get(group_id)
+    if consumer is not None:
         expired, all_expired = _expired(
             shard, group_id, consumer.is_subscribed, _committed_ms, retention_ms, now_ms
         )

@@ -49,7 +49,9 @@ from mockbroker_protocol.records import Record, build_batch
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.groups.consumer.group import ConsumerGroup
     from mockbroker.core.partition import Partition
+    from mockbroker.core.presence import Presence
     from mockbroker.core.timers import Timer
 
 NONE = ErrorCode.NONE
@@ -75,6 +77,7 @@ class GroupShard:
     __slots__ = (
         "_cluster",
         "_timers",
+        "_times",
         "broker_id",
         "consumers",
         "groups",
@@ -90,6 +93,7 @@ class GroupShard:
         self, cluster: Cluster, partition: Partition, broker_id: int, settings: GroupSettings
     ) -> None:
         self._cluster = cluster
+        self._times = cluster.time_scopes
         self._timers: dict[str, Timer] = {}
         self.partition = partition
         self.broker_id = broker_id
@@ -107,7 +111,7 @@ class GroupShard:
         """JoinGroup. A group comes into being with its first member that has no id yet."""
         if self.consumers.join(group_id, join):
             return
-        now_ms = self._cluster.now_ms()
+        now_ms = self.now_ms(group_id)
         group = self.groups.get(group_id)
         if group is not None:
             self._run(group, join, now_ms)
@@ -117,7 +121,7 @@ class GroupShard:
         else:
             group = self.groups[group_id] = ClassicGroup(group_id, self.settings, now_ms)
             record = group_records.new_group(group_id, now_ms)
-            error_code, _ = self.append((record,), now_ms)
+            error_code, _ = self.append((record,))
             if error_code is not NONE:
                 del self.groups[group_id]
                 _answer(join.slot, JoinResult(error=error_code, member_id=NO_MEMBER_ID))
@@ -132,7 +136,7 @@ class GroupShard:
         if group is None:
             _answer(sync.slot, SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
         else:
-            self._run(group, sync, self._cluster.now_ms())
+            self._run(group, sync, self.now_ms(group_id))
 
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
@@ -150,7 +154,7 @@ class GroupShard:
             if self.consumers.tell(group_id, beat):
                 return results[0].error
             return ErrorCode.UNKNOWN_MEMBER_ID
-        error = group.heartbeat(member_id, instance_id, generation, self._cluster.now_ms())
+        error = group.heartbeat(member_id, instance_id, generation, self.now_ms(group_id))
         self._rearm(group)
         return error
 
@@ -164,7 +168,7 @@ class GroupShard:
             left = tuple(LeftMember(m.member_id, m.instance_id, unknown) for m in leave.members)
             _answer(leave.slot, LeaveResult(NONE, left))
         else:
-            self._run(group, leave, self._cluster.now_ms())
+            self._run(group, leave, self.now_ms(group_id))
 
     # ------------------------------------------------------------------------------------- offsets
 
@@ -190,7 +194,7 @@ class GroupShard:
             return consumer.check_commit(
                 member_id, instance_id, generation, transactional=transactional, version=version
             )
-        now_ms = self._cluster.now_ms()
+        now_ms = self.now_ms(group_id)
         group = self.groups.get(group_id)
         if group is None:
             if generation >= 0:
@@ -212,7 +216,7 @@ class GroupShard:
             group_records.offset_commit(group_id, topic, partition, value)
             for topic, partition, value in commits
         ]
-        error, record_offset = self.append(records, self._cluster.now_ms())
+        error, record_offset = self.append(records)
         if error is NONE:
             store = self.offsets
             for topic, partition, value in commits:
@@ -259,10 +263,9 @@ class GroupShard:
 
     def _bury_offsets(self, keys: Sequence[tuple[str, str, int]]) -> ErrorCode:
         """Write tombstones for (group, topic, partition) keys and forget what they stood for."""
-        now_ms = self._cluster.now_ms()
         for start in range(0, len(keys), TOMBSTONES_PER_BATCH_MAX):
             some = keys[start : start + TOMBSTONES_PER_BATCH_MAX]
-            error, _ = self.append([group_records.offset_tombstone(*key) for key in some], now_ms)
+            error, _ = self.append([group_records.offset_tombstone(*key) for key in some])
             if error is not NONE:
                 return error
             for key in some:
@@ -290,7 +293,7 @@ class GroupShard:
         group_id = group.group_id
         error = self.append_end(group_id, (group_records.group_tombstone(group_id),))
         if error is NONE:
-            self._run(group, Delete(), self._cluster.now_ms())
+            self._run(group, Delete(), self.now_ms(group_id))
             self.forget_group(group_id)
         return error
 
@@ -304,7 +307,7 @@ class GroupShard:
                 return error
         records: list[KeyValue] = [group_records.offset_tombstone(group_id, *key) for key in keys]
         records += tombstones
-        error, _ = self.append(records, self._cluster.now_ms())
+        error, _ = self.append(records)
         if error is NONE:
             for key in keys:
                 self.offsets.remove(group_id, *key)
@@ -313,11 +316,11 @@ class GroupShard:
     def adopt(self, group: ClassicGroup, rebalance: str | None) -> None:
         """Take in what was a consumer group and is a classic one in the log by now."""
         self.groups[group.group_id] = group
-        self._run(group, Loaded(rebalance), self._cluster.now_ms())
+        self._run(group, Loaded(rebalance), self.now_ms(group.group_id))
 
     def displace(self, group: ClassicGroup) -> None:
         """Let go of what is a consumer group by now; whoever waits is to join that one."""
-        self._run(group, Unload(ErrorCode.REBALANCE_IN_PROGRESS), self._cluster.now_ms())
+        self._run(group, Unload(ErrorCode.REBALANCE_IN_PROGRESS), self.now_ms(group.group_id))
         self.forget_group(group.group_id)
 
     def forget_group(self, group_id: str) -> None:
@@ -327,15 +330,44 @@ class GroupShard:
         if timer is not None:
             timer.cancel()
 
+    def has(self, group_id: str) -> bool:
+        """Whether it knows a group of this id, of either protocol."""
+        return group_id in self.groups or group_id in self.consumers.groups
+
+    # -------------------------------------------------------------------------------------- time
+
+    def now_ms(self, group_id: str) -> int:
+        """The time that a group lives by (see `time_scopes`)."""
+        return self._times.of_group(group_id).now_ms()
+
+    def spare_connected(self, presence: Presence, by_ms: int, group_id: str | None = None) -> None:
+        """Let the sessions of members whose connection is open end that much later: of all groups
+        or of one.
+        """
+        groups: tuple[ClassicGroup | ConsumerGroup, ...]
+        groups = (*self.groups.values(), *self.consumers.groups.values())
+        for group in groups:
+            if group_id is None or group.group_id == group_id:
+                group.spare(presence.connected(group.group_id), by_ms)
+
+    def rearm_anew(self, group_id: str) -> None:
+        """Set a group's timer again, because the group lives by another time from now on."""
+        self.consumers.rearm_anew(group_id)
+        group = self.groups.get(group_id)
+        if group is not None:
+            timer = self._timers.pop(group_id, None)
+            if timer is not None:
+                timer.cancel()
+            self._rearm(group)
+
     # ---------------------------------------------------------------------------- coming and going
 
     def start(self) -> None:
         """The log is read: sessions start to run, and changes of leadership are watched."""
-        now_ms = self._cluster.now_ms()
         self.loading = False
         self.partition.watch(self)
         for group in list(self.groups.values()):
-            self._run(group, Loaded(), now_ms)
+            self._run(group, Loaded(), self.now_ms(group.group_id))
         self.consumers.start()
 
     def partition_changed(self, partition: Partition) -> None:
@@ -349,16 +381,16 @@ class GroupShard:
             return
         self.unloaded = True
         self.partition.unwatch(self)
-        now_ms = self._cluster.now_ms()
         for group in list(self.groups.values()):
-            self._run(group, Unload(), now_ms)
+            self._run(group, Unload(), self.now_ms(group.group_id))
             self.forget_group(group.group_id)
         self.consumers.unload()
 
     # ----------------------------------------------------------------------------------- the inside
 
-    def append(self, records: Iterable[KeyValue], now_ms: int) -> tuple[ErrorCode, int]:
+    def append(self, records: Iterable[KeyValue]) -> tuple[ErrorCode, int]:
         """Write records as one batch; returns the error a client is to see, and the base offset."""
+        now_ms = self._cluster.now_ms()
         batch = build_batch(
             [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
             base_sequence=0,  # as Kafka's coordinators have it, though without a producer id
@@ -380,7 +412,7 @@ class GroupShard:
                 _answer(effect.slot, effect.result)
             elif isinstance(effect, Persist):
                 record = group_records.group_metadata(group.group_id, effect.image)
-                error, _ = self.append((record,), now_ms)
+                error, _ = self.append((record,))
                 self._perform(group, group.handle(Persisted(effect, error), now_ms), now_ms)
 
     def _rearm(self, group: ClassicGroup) -> None:
@@ -395,11 +427,11 @@ class GroupShard:
                 return
             timer.cancel()
         call = partial(self._on_timer, group_id)
-        self._timers[group_id] = self._cluster.timers.call_at(due_ms, call)
+        self._timers[group_id] = self._times.of_group(group_id).call_at(due_ms, call)
 
     def _on_timer(self, group_id: str) -> None:
         del self._timers[group_id]
-        self._run(self.groups[group_id], Tick(), self._cluster.now_ms())
+        self._run(self.groups[group_id], Tick(), self.now_ms(group_id))
 
 
 def _answer(slot: object, result: Result) -> None:

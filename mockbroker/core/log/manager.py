@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.log import retention
+from mockbroker.core.log.ageing import Marks
 from mockbroker.core.log.upkeep_rounds import Rounds
 from mockbroker.core.own_logs import logs_of
 from mockbroker_protocol import ErrorCode
@@ -70,6 +71,8 @@ class LogManager:
         self._job: CompactionJob | None = None
         # Partitions that the cleaner gave up, with the reason (as Kafka does until a restart).
         self.uncleanable: dict[Partition, str] = {}
+        # What has grown older than its timestamps say.
+        self._marks: dict[Partition, Marks] = {}
         cluster.on_configs_changed.append(self._on_configs_changed)
         cluster.on_topic_deleted.append(self._on_topic_deleted)
 
@@ -89,6 +92,7 @@ class LogManager:
     def _on_topic_deleted(self, topic: Topic) -> None:
         for partition in topic.partitions:
             self.uncleanable.pop(partition, None)
+            self._marks.pop(partition, None)
 
     # -- retention ---------------------------------------------------------------------------------
 
@@ -115,8 +119,9 @@ class LogManager:
         """Drop what one partition's logs no longer keep, and tell the watchers."""
         results = []
         configs = partition.topic.configs
+        marks = self._marks.get(partition, retention.UNAGED)
         for own in logs_of(partition):
-            removed = retention.enforce(own.log, configs, own.high_watermark, now_ms)
+            removed = retention.enforce(own.log, configs, own.high_watermark, now_ms, marks)
             if removed is not None:
                 results.append(
                     RetentionResult(
@@ -133,12 +138,22 @@ class LogManager:
             partition.log_start_moved()
         return results
 
+    def age(self, by_ms: int) -> None:
+        """Let all that is in the logs be that much older, and drop what they no longer keep."""
+        now_ms = self._cluster.now_ms()
+        for partition in self.select(None, None):
+            if partition.log.size or partition.own_replicas:
+                self._marks.setdefault(partition, Marks()).age(partition.log, by_ms)
+                self.retain(partition, now_ms)
+                self.note(partition)  # what is left expires earlier
+
     def _note_expiry(self, rounds: Rounds, partition: Partition) -> None:
         """Have the partition visited when its oldest segment expires, if it ever does."""
         now_ms = self._cluster.now_ms()
         configs = partition.topic.configs
+        marks = self._marks.get(partition, retention.UNAGED)
         for own in logs_of(partition):
-            at_ms = retention.next_expiry_ms(own.log, configs)
+            at_ms = retention.next_expiry_ms(own.log, configs, marks)
             # What has expired and is still there waits for the high watermark, which tells.
             if at_ms is not None and at_ms > now_ms:
                 rounds.note(partition, at_ms)

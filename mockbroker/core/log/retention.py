@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mockbroker.core.log.ageing import Marks
+
 if TYPE_CHECKING:
     from mockbroker.core.configs.values import TopicConfigs
     from mockbroker.core.log.replica_log import ReplicaLog
+
+UNAGED = Marks()
 
 
 class Retained(msgspec.Struct, frozen=True, gc=False):
@@ -29,7 +33,11 @@ class Retained(msgspec.Struct, frozen=True, gc=False):
 
 
 def enforce(
-    log: ReplicaLog, configs: TopicConfigs, high_watermark: int, now_ms: int
+    log: ReplicaLog,
+    configs: TopicConfigs,
+    high_watermark: int,
+    now_ms: int,
+    marks: Marks = UNAGED,
 ) -> Retained | None:
     """Drop what a log no longer keeps by `now_ms`; None if that is nothing.
 
@@ -42,12 +50,17 @@ def enforce(
         if configs.retention_ms >= 0:
             oldest_ms = now_ms - configs.retention_ms
             segments += _drop_while(
-                log, high_watermark, lambda index: log.layout.largest_timestamp(index) < oldest_ms
+                log, high_watermark, lambda index: _newest_ms(log, index, marks) < oldest_ms
             )
     log.free()
     if not segments:
         return None
     return Retained(segments, size - log.size, start, log.start_offset)
+
+
+def _newest_ms(log: ReplicaLog, index: int, marks: Marks) -> int:
+    """By which the age of the segment at `index` is told."""
+    return log.layout.largest_timestamp(index) - marks.aged_ms(log, index)
 
 
 def _below_start(log: ReplicaLog, index: int) -> bool:
@@ -91,11 +104,11 @@ def _drop_while(log: ReplicaLog, high_watermark: int, goes: Callable[[int], bool
     return count
 
 
-def next_expiry_ms(log: ReplicaLog, configs: TopicConfigs) -> int | None:
+def next_expiry_ms(log: ReplicaLog, configs: TopicConfigs, marks: Marks = UNAGED) -> int | None:
     """When the oldest segment outlives retention.ms if nothing is appended to it, or None.
 
     The log may have been looked after until now: what has to go already may count as never.
     """
     if not configs.deleting or configs.retention_ms < 0 or not log.size:
         return None
-    return log.layout.largest_timestamp(0) + configs.retention_ms + 1
+    return _newest_ms(log, 0, marks) + configs.retention_ms + 1

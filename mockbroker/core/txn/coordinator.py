@@ -23,6 +23,7 @@ from mockbroker_protocol import ErrorCode
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.partition import Partition
+    from mockbroker.core.scoped_timers import ScopedTimers
 
 
 LOAD_MS = "mockbroker.coordinator.load.ms"
@@ -39,6 +40,7 @@ class TransactionCoordinator:
         "cluster",
         "markers",
         "timeout_max_ms",
+        "times",
     )
 
     def __init__(self, cluster: Cluster, broker_id: int) -> None:
@@ -47,7 +49,8 @@ class TransactionCoordinator:
         self.timeout_max_ms = cluster.config_int("transaction.max.timeout.ms")
         self.markers = MarkerSender(cluster, broker_id)
         self._shards: dict[int, TransactionShard] = {}
-        self._started_ms = cluster.now_ms()
+        self.times: ScopedTimers = cluster.time_scopes.transactions
+        self._started_ms = self.times.now_ms()
         self._expiring = False
 
     # ---------------------------------------------------------------------------- finding shards
@@ -129,14 +132,14 @@ class TransactionCoordinator:
         interval_ms = self.cluster.config_int(
             "transaction.abort.timed.out.transaction.cleanup.interval.ms"
         )
-        earliest_ms = max(deadline_ms, self.cluster.now_ms() + 1)
+        earliest_ms = max(deadline_ms, self.times.now_ms() + 1)
         return earliest_ms + (self._started_ms - earliest_ms) % interval_ms
 
     def _schedule_expiry(self) -> None:
         interval_ms = self.cluster.config_int(
             "transaction.remove.expired.transaction.cleanup.interval.ms"
         )
-        self.cluster.timers.call_at(self.cluster.now_ms() + interval_ms, self._on_expiry)
+        self.times.call_at(self.times.now_ms() + interval_ms, self._on_expiry)
 
     def _on_expiry(self) -> None:
         self.expire_ids()

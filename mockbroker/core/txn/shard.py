@@ -81,6 +81,7 @@ class TransactionShard:
         "_cluster",
         "_coordinator",
         "_timers",
+        "_times",
         "_unreplicated",
         "epoch",
         "loading",
@@ -93,6 +94,7 @@ class TransactionShard:
     def __init__(self, coordinator: TransactionCoordinator, partition: Partition) -> None:
         self._coordinator = coordinator
         self._cluster = coordinator.cluster
+        self._times = coordinator.times
         self._timers: dict[str, Timer] = {}
         self._unreplicated: list[_Unreplicated] = []
         self.partition = partition
@@ -119,7 +121,7 @@ class TransactionShard:
     ) -> None:
         """InitProducerId. An id comes into being with its first question."""
         transaction = self.transactions.get(transactional_id)
-        now_ms = self._cluster.now_ms()
+        now_ms = self._times.now_ms()
         if transaction is None:
             image = new_image(self._new_producer_id(), timeout_ms, now_ms)
             transaction = TransactionalId(transactional_id, image)
@@ -247,7 +249,7 @@ class TransactionShard:
     # ---------------------------------------------------------------------------------- the inside
 
     def _run(self, transaction: TransactionalId, event: Event) -> None:
-        self._perform(transaction, transaction.handle(event, self._cluster.now_ms()))
+        self._perform(transaction, transaction.handle(event, self._times.now_ms()))
         if not self.unloaded:
             self._rearm(transaction)
 
@@ -337,7 +339,7 @@ class TransactionShard:
                 return
             timer.cancel()
         call = partial(self._on_timer, transactional_id)
-        self._timers[transactional_id] = self._cluster.timers.call_at(due_ms, call)
+        self._timers[transactional_id] = self._times.call_at(due_ms, call)
 
     def _on_timer(self, transactional_id: str) -> None:
         del self._timers[transactional_id]

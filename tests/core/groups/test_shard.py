@@ -50,7 +50,7 @@ def test_records_carry_the_clusters_time(node: GroupNode) -> None:
 
 
 def test_a_group_has_one_timer_however_many_members(node: GroupNode) -> None:
-    timers = node.cluster.timers
+    timers = node.cluster.time_scopes.groups
     node.stable("other")
     before = sum(timer.callback is not None for timer in timers._heap)
     node.stable(count=5)

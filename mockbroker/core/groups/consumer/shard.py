@@ -86,7 +86,7 @@ class ConsumerGroups:
 
     def heartbeat(self, group_id: str, beat: ConsumerHeartbeat) -> None:
         """ConsumerGroupHeartbeat of a member that joins or stays."""
-        now_ms = self._cluster.now_ms()
+        now_ms = self._shard.now_ms(group_id)
         group = self.groups.get(group_id)
         prelude: list[KeyValue] = []
         if group is None:
@@ -130,7 +130,7 @@ class ConsumerGroups:
         if group.is_empty():
             if join.member_id == NO_MEMBER_ID:
                 tombstones = [record_of(group_id, change) for change in group.tombstones()]
-                error, _ = self._shard.append(tombstones, self._cluster.now_ms())
+                error, _ = self._shard.append(tombstones)
                 if error is NONE:
                     self._forget(group_id)
             return False
@@ -225,9 +225,8 @@ class ConsumerGroups:
 
     def unload(self) -> None:
         """Let go of everything; nobody waits here."""
-        now_ms = self._cluster.now_ms()
         for group in list(self.groups.values()):
-            group.handle(Unload(), now_ms)
+            group.handle(Unload(), self._shard.now_ms(group.group_id))
             self._forget(group.group_id)
 
     def _forget(self, group_id: str) -> None:
@@ -240,7 +239,7 @@ class ConsumerGroups:
 
     def _run(self, group: ConsumerGroup, event: object, prelude: Iterable[KeyValue] = ()) -> None:
         group.settings = self.settings(group.group_id)
-        effects = group.handle(event, self._cluster.now_ms())
+        effects = group.handle(event, self._shard.now_ms(group.group_id))
         self._perform(group, effects, prelude)
         if self.groups.get(group.group_id) is group:
             self._rearm(group)
@@ -261,10 +260,10 @@ class ConsumerGroups:
                 self._downgrade(group, effect)
 
     def _store(self, group: ConsumerGroup, store: Store, prelude: Iterable[KeyValue]) -> None:
-        now_ms = self._cluster.now_ms()
+        now_ms = self._shard.now_ms(group.group_id)
         group_id = group.group_id
         records = [*prelude, *(record_of(group_id, change) for change in store.changes)]
-        error, _ = self._shard.append(records, now_ms)
+        error, _ = self._shard.append(records)
         if error is NONE and group_id not in self.groups:
             classic = self._shard.groups.get(group_id)
             if classic is not None:
@@ -278,17 +277,17 @@ class ConsumerGroups:
         for regex in effect.regexes:
             matches = compile_regex(regex).fullmatch
             topics[regex] = frozenset(name for name in names if matches(name))
-        now_ms = self._cluster.now_ms()
+        now_ms = self._shard.now_ms(group.group_id)
         resolved = RegexesResolved(topics, self._topics.version, now_ms)
         self._perform(group, group.handle(resolved, now_ms))
 
     def _downgrade(self, group: ConsumerGroup, plan: Downgrade) -> None:
-        now_ms = self._cluster.now_ms()
+        now_ms = self._shard.now_ms(group.group_id)
         group_id = group.group_id
         classic = downgraded(group, plan, self._shard.settings, now_ms)
         records = [record_of(group_id, change) for change in group.tombstones()]
         records.append(group_records.group_metadata(group_id, classic.image()))
-        error, _ = self._shard.append(records, now_ms)
+        error, _ = self._shard.append(records)
         if error is not NONE:
             store = Store(changes=(), answer=plan.answer, retry=plan.retry)
             self._perform(group, group.handle(Stored(store, error), now_ms))
@@ -297,6 +296,15 @@ class ConsumerGroups:
         self._shard.adopt(classic, plan.rebalance)
         if plan.answer is not None:
             _answer(plan.answer)
+
+    def rearm_anew(self, group_id: str) -> None:
+        """Set a group's timer again, because the group lives by another time from now on."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            timer = self._timers.pop(group_id, None)
+            if timer is not None:
+                timer.cancel()
+            self._rearm(group)
 
     def _rearm(self, group: ConsumerGroup) -> None:
         """Have the cluster's timers call when the group is due, unless they will earlier anyway."""
@@ -310,7 +318,8 @@ class ConsumerGroups:
                 return
             timer.cancel()
         call = partial(self._on_timer, group_id)
-        self._timers[group_id] = self._cluster.timers.call_at(due_ms, call)
+        times = self._cluster.time_scopes.of_group(group_id)
+        self._timers[group_id] = times.call_at(due_ms, call)
 
     def _on_timer(self, group_id: str) -> None:
         del self._timers[group_id]
