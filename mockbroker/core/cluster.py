@@ -29,6 +29,9 @@ from mockbroker.core.replication.control import PartitionPlan, plan_more_partiti
 from mockbroker.core.replication.elections import ELR_FEATURE, Reassignment
 from mockbroker.core.replication.gears import Replication
 from mockbroker.core.replication.isolation import Isolation
+from mockbroker.core.security.acls import AclStore
+from mockbroker.core.security.authorizer import configured
+from mockbroker.core.security.delegation_tokens import DelegationTokens
 from mockbroker.core.time_scopes import TimeScopes
 from mockbroker.core.timers import TimerHeap
 from mockbroker.core.topic import (
@@ -104,6 +107,10 @@ class Cluster(Actions):
         # Reassignments that wait for replicas to come in sync, by topic id and partition.
         self.reassignments: dict[tuple[bytes, int], Reassignment] = {}
         self.quotas = ClientQuotas()
+        self.acls = AclStore()
+        # None, as without `authorizer.class.name`, lets everyone do everything.
+        self.authorizer = configured(self.configs.static, self.acls)
+        self.delegation_tokens = DelegationTokens(self)
         # SCRAM credentials: user -> mechanism code -> credential.
         self.scram_credentials: dict[str, dict[int, ScramCredential]] = {}
         # Called with the topic after it was created, after it was dropped, or after its configs

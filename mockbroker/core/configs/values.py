@@ -23,6 +23,7 @@ from mockbroker.core.configs.defs import (
 )
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.log.segments import RollLimits
+from mockbroker.core.security.authorizer import CONFIGS as AUTHORIZER_CONFIGS
 
 MS_PER_UNIT = {"minutes": 60_000, "hours": 3_600_000}
 
@@ -70,6 +71,8 @@ def check_static(overrides: Mapping[str, str]) -> dict[str, str]:
     for key, text in overrides.items():
         definition = BROKER_CONFIGS.get(key)
         if definition is None:
+            if key in AUTHORIZER_CONFIGS:
+                continue  # handed on to the authorizer as it is
             if key in TOPIC_SYNONYMS:
                 hint = f"a topic config; for its default set {TOPIC_SYNONYMS[key][0]}"
                 raise ConfigError(key, hint)

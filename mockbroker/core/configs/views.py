@@ -91,6 +91,9 @@ def broker_entries(cluster: Cluster, node_id: int) -> Iterator[ConfigEntry]:
         else:
             value = to_text(configs.get_for(node_id, name))
         yield _entry(definition, value, synonyms, read_only=_read_only(definition))
+    for name in configs.static:
+        if name not in BROKER_CONFIGS:  # the authorizer's
+            yield _unknown_entry(name, ConfigSource.STATIC_BROKER)
     for name in own:
         if name not in BROKER_CONFIGS:  # dynamic configs are not checked against the tables
             yield _unknown_entry(name, ConfigSource.DYNAMIC_BROKER)

@@ -1,31 +1,51 @@
-"""The operations an anonymous client may carry out: all of them, as without an authorizer.
+"""The operations that each kind of resource knows, and those that a response says are allowed.
 
-Each constant is a set of bits, `1 << code` for every operation that a resource of the kind knows
-(AclEntry.supportedOperations).
+Each set of bits has `1 << code` for every operation (AclEntry.supportedOperations). Without an
+authorizer everyone may do all of them.
 """
 
 from __future__ import annotations
 
+from mockbroker.core.security.acls import Operation, ResourceType
+
 NOT_ASKED = -(2**31)
 
-_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = range(3, 9)
-_CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = range(9, 13)
+_O = Operation
+SUPPORTED: dict[ResourceType, tuple[Operation, ...]] = {
+    ResourceType.TOPIC: (
+        _O.READ,
+        _O.WRITE,
+        _O.CREATE,
+        _O.DELETE,
+        _O.ALTER,
+        _O.DESCRIBE,
+        _O.DESCRIBE_CONFIGS,
+        _O.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (
+        _O.READ,
+        _O.DELETE,
+        _O.DESCRIBE,
+        _O.DESCRIBE_CONFIGS,
+        _O.ALTER_CONFIGS,
+    ),
+    ResourceType.CLUSTER: (
+        _O.CREATE,
+        _O.ALTER,
+        _O.DESCRIBE,
+        _O.CLUSTER_ACTION,
+        _O.DESCRIBE_CONFIGS,
+        _O.ALTER_CONFIGS,
+        _O.IDEMPOTENT_WRITE,
+    ),
+}
 
 
-def _bits(*codes: int) -> int:
-    return sum(1 << code for code in codes)
+def bits(*operations: Operation) -> int:
+    """A set of operations as responses carry it."""
+    return sum(1 << operation for operation in operations)
 
 
-TOPIC_OPERATIONS = _bits(
-    _READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS
-)
-GROUP_OPERATIONS = _bits(_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
-CLUSTER_OPERATIONS = _bits(
-    _CREATE,
-    _ALTER,
-    _DESCRIBE,
-    _CLUSTER_ACTION,
-    _DESCRIBE_CONFIGS,
-    _ALTER_CONFIGS,
-    _IDEMPOTENT_WRITE,
-)
+TOPIC_OPERATIONS = bits(*SUPPORTED[ResourceType.TOPIC])
+GROUP_OPERATIONS = bits(*SUPPORTED[ResourceType.GROUP])
+CLUSTER_OPERATIONS = bits(*SUPPORTED[ResourceType.CLUSTER])

@@ -1,0 +1,214 @@
+"""Access control lists: who may do what to which resource, as clients create and delete them.
+
+A *binding* allows or denies one principal, from one host, one *operation* on the resources that a
+*pattern* covers: the one of that name (LITERAL), all whose name begins with it (PREFIXED), or all
+of the type (LITERAL `*`). A *filter* picks bindings; what it leaves open matches anything.
+
+The numbers are those of the protocol (KIP-140, KIP-290). What a set of bindings comes to for a
+request is the authorizer's business (`authorizer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import IntEnum
+
+from msgspec import Struct
+
+WILDCARD = "*"
+CLUSTER_NAME = "kafka-cluster"
+ANY_USER = "User:*"
+
+
+class ResourceType(IntEnum):
+    """What can be protected; UNKNOWN is any number that means nothing."""
+
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+    @classmethod
+    def _missing_(cls, value: object) -> ResourceType:  # noqa: ARG003
+        return cls.UNKNOWN
+
+
+class PatternType(IntEnum):
+    """How a name stands for resources. ANY and MATCH are for filters alone."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+    @classmethod
+    def _missing_(cls, value: object) -> PatternType:  # noqa: ARG003
+        return cls.UNKNOWN
+
+
+class Operation(IntEnum):
+    """What can be done. ANY is for filters alone, ALL for bindings."""
+
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+    @classmethod
+    def _missing_(cls, value: object) -> Operation:  # noqa: ARG003
+        return cls.UNKNOWN
+
+
+class Permission(IntEnum):
+    """Whether a binding allows or denies. ANY is for filters alone."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+    @classmethod
+    def _missing_(cls, value: object) -> Permission:  # noqa: ARG003
+        return cls.UNKNOWN
+
+
+class AclBinding(Struct, frozen=True, order=True):
+    """One rule. `principal` is `User:name` or `User:*`, `host` an address or `*`."""
+
+    resource_type: ResourceType
+    resource_name: str
+    pattern_type: PatternType
+    principal: str
+    host: str
+    operation: Operation
+    permission: Permission
+
+    def __str__(self) -> str:
+        return (
+            f"{self.permission.name} {self.principal} from {self.host} to {self.operation.name}"
+            f" {self.resource_type.name}:{self.pattern_type.name}:{self.resource_name}"
+        )
+
+
+class AclFilter(Struct, frozen=True):
+    """What to look for. None and ANY match anything; MATCH finds what applies to a name."""
+
+    resource_type: ResourceType = ResourceType.ANY
+    resource_name: str | None = None
+    pattern_type: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: Operation = Operation.ANY
+    permission: Permission = Permission.ANY
+
+    def matches(self, acl: AclBinding) -> bool:
+        """Whether a binding is one of those looked for."""
+        return (
+            self.resource_type in (ResourceType.ANY, acl.resource_type)
+            and self.principal in (None, acl.principal)
+            and self.host in (None, acl.host)
+            and self.operation in (Operation.ANY, acl.operation)
+            and self.permission in (Permission.ANY, acl.permission)
+            and self._matches_pattern(acl)
+        )
+
+    def _matches_pattern(self, acl: AclBinding) -> bool:
+        wanted, name = self.pattern_type, self.resource_name
+        if wanted not in (PatternType.ANY, PatternType.MATCH, acl.pattern_type):
+            return False
+        if name is None:
+            return True
+        if wanted is not PatternType.MATCH:
+            return name == acl.resource_name
+        if acl.pattern_type is PatternType.PREFIXED:
+            return name.startswith(acl.resource_name)
+        return acl.resource_name in (name, WILDCARD)
+
+
+class AclStore:
+    """All bindings of a cluster, in the order in which they were created, each once.
+
+    `on_change` are called after every change; what was derived from the bindings is stale then.
+    """
+
+    __slots__ = ("_bindings", "_literal", "_prefixed", "on_change")
+
+    def __init__(self) -> None:
+        self._bindings: dict[AclBinding, None] = {}
+        self._literal: dict[tuple[ResourceType, str], list[AclBinding]] = {}
+        self._prefixed: dict[ResourceType, list[AclBinding]] = {}
+        self.on_change: list[Callable[[], None]] = []
+
+    def __iter__(self) -> Iterator[AclBinding]:
+        return iter(self._bindings)
+
+    def __len__(self) -> int:
+        return len(self._bindings)
+
+    def add(self, *bindings: AclBinding) -> None:
+        """Add bindings; those that are there already change nothing."""
+        for acl in bindings:
+            if acl not in self._bindings:
+                self._bindings[acl] = None
+                self._section(acl).append(acl)
+        self._changed()
+
+    def find(self, wanted: AclFilter) -> list[AclBinding]:
+        """The bindings that a filter matches."""
+        return [acl for acl in self._bindings if wanted.matches(acl)]
+
+    def remove(self, wanted: AclFilter) -> list[AclBinding]:
+        """Remove what a filter matches; what that was."""
+        found = self.find(wanted)
+        for acl in found:
+            del self._bindings[acl]
+            self._section(acl).remove(acl)
+        if found:
+            self._changed()
+        return found
+
+    def replace(self, bindings: Iterable[AclBinding]) -> None:
+        """Have exactly these, as after loading a snapshot."""
+        self._bindings.clear()
+        self._literal.clear()
+        self._prefixed.clear()
+        self.add(*bindings)
+
+    def of_type(self, kind: ResourceType) -> list[AclBinding]:
+        """The bindings on resources of one type."""
+        return [acl for acl in self._bindings if acl.resource_type is kind]
+
+    def applying_to(self, kind: ResourceType, name: str) -> Iterator[AclBinding]:
+        """The bindings whose pattern covers a resource."""
+        yield from self._literal.get((kind, name), ())
+        if name != WILDCARD:
+            yield from self._literal.get((kind, WILDCARD), ())
+        for acl in self._prefixed.get(kind, ()):
+            if name.startswith(acl.resource_name):
+                yield acl
+
+    def _section(self, acl: AclBinding) -> list[AclBinding]:
+        if acl.pattern_type is PatternType.PREFIXED:
+            return self._prefixed.setdefault(acl.resource_type, [])
+        return self._literal.setdefault((acl.resource_type, acl.resource_name), [])
+
+    def _changed(self) -> None:
+        for observer in self.on_change:
+            observer()

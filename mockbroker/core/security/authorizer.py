@@ -1,0 +1,182 @@
+"""What the access control lists come to: may this principal do that, from there?
+
+The rules are those of Kafka's StandardAuthorizer, the one authorizer that is played. Super users
+may do anything. Otherwise, among the bindings that fit principal, host and operation, a denial
+outweighs everything; then whatever is allowed is allowed; and what nothing speaks of is denied,
+unless no binding at all covers the resource and `allow.everyone.if.no.acl.found` is set.
+
+ALL stands for every operation. Whoever is allowed to read, write, delete or alter is allowed to
+describe, and who may alter configs may describe them; denials imply nothing.
+
+Source: StandardAuthorizerData, Authorizer.authorizeByResourceType.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mockbroker.core.errors import ConfigError
+from mockbroker.core.security.acls import (
+    ANY_USER,
+    WILDCARD,
+    AclBinding,
+    AclStore,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+CLASS_NAME = "authorizer.class.name"
+SUPER_USERS = "super.users"
+ALLOW_EVERYONE = "allow.everyone.if.no.acl.found"
+# What an authorizer is configured with; a broker itself has no such configs.
+CONFIGS = (SUPER_USERS, ALLOW_EVERYONE)
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+_O = Operation
+# What an allowing binding has to name for an operation; for any other, the operation itself.
+_IMPLIED_BY: dict[Operation, tuple[Operation, ...]] = {
+    _O.DESCRIBE: (_O.DESCRIBE, _O.READ, _O.WRITE, _O.DELETE, _O.ALTER),
+    _O.DESCRIBE_CONFIGS: (_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
+}
+
+# Verdicts kept for repeated questions, until a binding changes; then, or when full, begun anew.
+_VERDICTS_MAX = 20_000
+
+# (principal, host, operation, resource type, name)
+_Question = tuple[str, str, Operation, ResourceType, str]
+
+
+class StandardAuthorizer:
+    """Answers for one cluster's bindings. Principals are `User:name`, hosts addresses."""
+
+    __slots__ = ("_acls", "_allow_by_default", "_verdicts", "super_users")
+
+    def __init__(
+        self,
+        acls: AclStore,
+        super_users: Collection[str] = (),
+        *,
+        allow_everyone_if_no_acl_found: bool = False,
+    ) -> None:
+        self.super_users = frozenset(super_users)
+        self._acls = acls
+        self._allow_by_default = allow_everyone_if_no_acl_found
+        self._verdicts: dict[_Question, bool] = {}
+        acls.on_change.append(self._verdicts.clear)
+
+    def allows(
+        self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str
+    ) -> bool:
+        """Whether an operation on a resource is allowed, as things stand now."""
+        question = (principal, host, operation, kind, name)
+        known = self._verdicts.get(question)
+        if known is not None:
+            return known
+        if len(self._verdicts) >= _VERDICTS_MAX:
+            self._verdicts.clear()
+        verdict = self._verdicts[question] = self._judge(*question)
+        return verdict
+
+    def _judge(
+        self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str
+    ) -> bool:
+        if principal in self.super_users:
+            return True
+        covered = allowed = False
+        for acl in self._acls.applying_to(kind, name):
+            covered = True
+            if not _concerns(acl, principal, host):
+                continue
+            if acl.permission is Permission.DENY:
+                if acl.operation in (_O.ALL, operation):
+                    return False
+            elif acl.operation is _O.ALL or acl.operation in _IMPLIED_BY.get(
+                operation, (operation,)
+            ):
+                allowed = True
+        return allowed or (not covered and self._allow_by_default)
+
+    def allows_on_any(
+        self, principal: str, host: str, operation: Operation, kind: ResourceType
+    ) -> bool:
+        """Whether there may be a resource of the type on which the operation is allowed.
+
+        An idempotent producer needs no more than one topic that it may write to (KIP-679).
+        """
+        # Any name that nobody has would do: super users, wildcards and the default are in it.
+        if self.allows(principal, host, operation, kind, "hardcode"):
+            return True
+        allowed: list[AclBinding] = []
+        denied: dict[PatternType, set[str]] = {
+            PatternType.LITERAL: set(),
+            PatternType.PREFIXED: set(),
+        }
+        for acl in self._acls.of_type(kind):
+            if acl.operation not in (_O.ALL, operation) or not _concerns(acl, principal, host):
+                continue
+            if acl.permission is Permission.ALLOW:
+                allowed.append(acl)
+            else:
+                denied[acl.pattern_type].add(acl.resource_name)
+        if WILDCARD in denied[PatternType.LITERAL]:
+            return False
+        return any(_is_undenied(acl, denied) for acl in allowed)
+
+
+def _concerns(acl: AclBinding, principal: str, host: str) -> bool:
+    return acl.principal in (principal, ANY_USER) and acl.host in (host, WILDCARD)
+
+
+def _is_undenied(acl: AclBinding, denied: Mapping[PatternType, set[str]]) -> bool:
+    """Whether no denial takes back all that a binding allows."""
+    name = acl.resource_name
+    if acl.pattern_type is PatternType.LITERAL:
+        if name == WILDCARD:
+            return True
+        if name in denied[PatternType.LITERAL]:
+            return False
+    prefixes = denied[PatternType.PREFIXED]
+    return not any(name[:length] in prefixes for length in range(1, len(name) + 1))
+
+
+def parse_principals(text: str) -> list[str]:
+    """`super.users`: principals with semicolons between them. Raises ConfigError."""
+    principals = [part.strip() for part in text.split(";") if part.strip()]
+    for principal in principals:
+        kind, colon, name = principal.partition(":")
+        if not kind or not colon or not name:
+            raise ConfigError(SUPER_USERS, f"{principal!r} is no principal; write User:name")
+    return principals
+
+
+def configured(static: Mapping[str, str], acls: AclStore) -> StandardAuthorizer | None:
+    """The authorizer that a cluster's configs ask for; None for none.
+
+    Raises ConfigError for one that is not played, and for settings of an authorizer without one.
+    """
+    name = static.get(CLASS_NAME, "").strip()
+    super_users = parse_principals(static.get(SUPER_USERS, ""))
+    if name == STANDARD_AUTHORIZER:
+        allow_everyone = static.get(ALLOW_EVERYONE, "").strip().lower() == "true"
+        return StandardAuthorizer(acls, super_users, allow_everyone_if_no_acl_found=allow_everyone)
+    if name:
+        raise ConfigError(CLASS_NAME, f"the one authorizer that is played is {STANDARD_AUTHORIZER}")
+    return None
+
+
+def java_host(host: str) -> str:
+    """An address as Java writes it and ACLs name it: IPv6 in full, without leading zeros."""
+    if ":" not in host:
+        return host
+    from ipaddress import IPv6Address
+
+    address = IPv6Address(host.partition("%")[0])
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return ":".join(f"{int(part, 16):x}" for part in address.exploded.split(":"))

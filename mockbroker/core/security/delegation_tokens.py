@@ -1,0 +1,213 @@
+"""Delegation tokens (KIP-48): what a user hands to its jobs instead of its own password.
+
+A token has an *owner*, for whom it speaks, a *requester*, who asked for it, and *renewers*, who may
+prolong it like its owner. Its *HMAC*, the id signed with `delegation.token.secret.key`, is the
+password: whoever has it logs in by SCRAM with `tokenauth=true`, the id for a name and the HMAC in
+base64 for a password. Without a secret key there are no tokens.
+
+A token lives until its expiry, which can be moved, but never past its maximum. As in Kafka an
+expired one is only gone after the next check (`delegation.token.expiry.check.interval.ms`); until
+then it is described, and lets its holder in for a session of no length.
+
+Source: DelegationTokenControlManager, DelegationTokenManager. Times are the cluster's, in ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mockbroker.core.errors import ApiError
+from mockbroker.core.ids import uuid_text
+from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.security.sasl.scram import DelegatedCredential
+    from mockbroker.core.security.sasl.scram_credential import ScramCredential, ScramMechanism
+
+SECRET_KEY = "delegation.token.secret.key"  # noqa: S105 - a name
+USER_TYPE = "User"
+_TIMESTAMP_MAX = 2**63 - 1
+_SALT_WORDS = 2  # of 8 bytes
+
+
+class DelegationToken(Struct, frozen=True):
+    """What is kept of a token. Principals are `User:name`."""
+
+    token_id: str
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issued_ms: int
+    expires_ms: int
+    max_ms: int
+
+    def is_of(self, principal: str) -> bool:
+        """Whether a principal owns the token or may renew it."""
+        return principal == self.owner or principal in self.renewers
+
+    def expired(self, now_ms: int) -> bool:
+        return min(self.expires_ms, self.max_ms) < now_ms
+
+
+class DelegationTokens:
+    """The tokens of a cluster, by their ids. Refusals are `ApiError`s without a message."""
+
+    __slots__ = ("_by_hmac", "_cluster", "_credentials", "_sweeping", "tokens")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.tokens: dict[str, DelegationToken] = {}
+        self._cluster = cluster
+        self._by_hmac: dict[bytes, str] = {}
+        # What a login compares with, made at the first one: it is as slow as passwords ought to be.
+        self._credentials: dict[tuple[str, ScramMechanism], ScramCredential] = {}
+        self._sweeping = False
+
+    @property
+    def enabled(self) -> bool:
+        """Whether there is a secret key."""
+        return bool(self._cluster.config(SECRET_KEY))
+
+    def hmac(self, token_id: str) -> bytes:
+        """The token's secret."""
+        import hmac  # takes a while to load, and most clusters have no tokens
+
+        key = str(self._cluster.config(SECRET_KEY))
+        return hmac.digest(key.encode(), token_id.encode(), "sha512")
+
+    def create(
+        self, owner: str, requester: str, renewers: Iterable[str], max_lifetime_ms: int
+    ) -> DelegationToken:
+        """A fresh token. A lifetime that is not positive stands for the longest that is allowed."""
+        self._check_enabled()
+        cluster, now_ms = self._cluster, self._cluster.now_ms()
+        names = tuple(renewers)
+        if any(name.partition(":")[0] != USER_TYPE for name in names):
+            raise ApiError(ErrorCode.INVALID_PRINCIPAL_TYPE)
+        lifetime_ms = cluster.config_int("delegation.token.max.lifetime.ms")
+        if max_lifetime_ms > 0:
+            lifetime_ms = min(lifetime_ms, max_lifetime_ms)
+        max_ms = min(now_ms + lifetime_ms, _TIMESTAMP_MAX)
+        renewal_ms = cluster.config_int("delegation.token.expiry.time.ms")
+        token = DelegationToken(
+            token_id=uuid_text(cluster.ids.uuid()),
+            owner=owner,
+            requester=requester,
+            renewers=names,
+            issued_ms=now_ms,
+            expires_ms=min(max_ms, now_ms + renewal_ms),
+            max_ms=max_ms,
+        )
+        self._put(token)
+        return token
+
+    def renew(self, secret: bytes, principal: str, period_ms: int) -> int:
+        """Prolong a token by at most the configured time; its new expiry."""
+        token = self._find(secret)
+        now_ms = self._cluster.now_ms()
+        if token.expired(now_ms):
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
+        if not token.is_of(principal):
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
+        renewal_ms = self._cluster.config_int("delegation.token.expiry.time.ms")
+        if period_ms > 0:
+            renewal_ms = min(renewal_ms, period_ms)
+        return self._expire_at(token, now_ms + renewal_ms)
+
+    def expire(self, secret: bytes, principal: str, period_ms: int) -> int:
+        """Have a token end in `period_ms`, at once if that is negative; its new expiry."""
+        token = self._find(secret)
+        if not token.is_of(principal):
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
+        now_ms = self._cluster.now_ms()
+        if period_ms < 0:
+            self._drop(token)
+            return now_ms
+        if token.expired(now_ms):
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
+        return self._expire_at(token, min(now_ms + period_ms, _TIMESTAMP_MAX))
+
+    def find(self, wanted: Callable[[DelegationToken], bool]) -> list[DelegationToken]:
+        """The tokens of which `wanted` is true."""
+        return [token for token in self.tokens.values() if wanted(token)]
+
+    def credential(self, token_id: str, mechanism: ScramMechanism) -> DelegatedCredential | None:
+        """What a login with a token is compared with; None where there is no such token."""
+        token = self.tokens.get(token_id)
+        if token is None:
+            return None
+        from base64 import b64encode
+
+        from mockbroker.core.security.sasl.scram import DelegatedCredential
+        from mockbroker.core.security.sasl.scram_credential import from_password
+
+        found = self._credentials.get((token_id, mechanism))
+        if found is None:
+            ids = self._cluster.ids
+            salt = b"".join(ids.bits64().to_bytes(8, "big") for _ in range(_SALT_WORDS))
+            password = b64encode(self.hmac(token_id)).decode()
+            found = from_password(mechanism, password, salt)
+            self._credentials[token_id, mechanism] = found
+        owner = token.owner.partition(":")[2]
+        return DelegatedCredential(owner, found, token.expires_ms)
+
+    def replace(self, tokens: Iterable[DelegationToken]) -> None:
+        """Have exactly these, as after loading a snapshot."""
+        for token in list(self.tokens.values()):
+            self._drop(token)
+        for token in tokens:
+            self._put(token)
+
+    def sweep(self) -> list[DelegationToken]:
+        """Drop the tokens that have expired; which they were."""
+        now_ms = self._cluster.now_ms()
+        gone = self.find(lambda token: token.expired(now_ms))
+        for token in gone:
+            self._drop(token)
+        return gone
+
+    # -- the tokens themselves ---------------------------------------------------------------------
+
+    def _check_enabled(self) -> None:
+        if not self.enabled:
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+
+    def _find(self, secret: bytes) -> DelegationToken:
+        self._check_enabled()
+        token_id = self._by_hmac.get(secret)
+        if token_id is None:
+            raise ApiError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+        return self.tokens[token_id]
+
+    def _expire_at(self, token: DelegationToken, at_ms: int) -> int:
+        token = replace(token, expires_ms=min(token.max_ms, at_ms))
+        self.tokens[token.token_id] = token
+        return token.expires_ms
+
+    def _put(self, token: DelegationToken) -> None:
+        self.tokens[token.token_id] = token
+        if self.enabled:
+            self._by_hmac[self.hmac(token.token_id)] = token.token_id
+        if not self._sweeping:
+            self._sweep_later()
+
+    def _drop(self, token: DelegationToken) -> None:
+        del self.tokens[token.token_id]
+        self._by_hmac = {h: i for h, i in self._by_hmac.items() if i != token.token_id}
+        for key in [key for key in self._credentials if key[0] == token.token_id]:
+            del self._credentials[key]
+
+    def _sweep_later(self) -> None:
+        self._sweeping = True
+        every_ms = self._cluster.config_int("delegation.token.expiry.check.interval.ms")
+        self._cluster.timers.call_at(self._cluster.now_ms() + every_ms, self._sweep_in_turn)
+
+    def _sweep_in_turn(self) -> None:
+        self._sweeping = False
+        self.sweep()
+        if self.tokens:
+            self._sweep_later()
