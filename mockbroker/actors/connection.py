@@ -24,6 +24,7 @@ import trio
 from mockbroker.actors.broker_host import Gate
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import Buffer, Transport
+from mockbroker.core.errors import ApiError
 from mockbroker.handlers.api_versions import unsupported_version_response
 from mockbroker.handlers.base import (
     APIS,
@@ -37,7 +38,7 @@ from mockbroker.handlers.base import (
 )
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import Codec, request_codec, response_codec
-from mockbroker_protocol.exceptions import DecodeError
+from mockbroker_protocol.exceptions import DecodeError, EncodeError
 from mockbroker_protocol.headers import RequestHeader, decode_request_header
 
 if TYPE_CHECKING:
@@ -334,9 +335,8 @@ class Connection:
             raise ProtocolError(f"{route.api.key.name} v{header.api_version}: {error}") from None
         try:
             response = route.api.handle(context, request)
-        except Exception:
-            log.exception("%s: handling %s failed", self._peer(), route.api.key.name)
-            return None
+        except Exception as error:
+            response = self._failed(context, request, route, error)
         if type(response) is Parked:
             if not response.done:
                 answer = partial(self._answer, context, request, route, started_ns)
@@ -379,8 +379,21 @@ class Connection:
         if type(response) is EncodedResponse:
             body = response.parts
         else:
-            body = route.response.encode(response)
+            try:
+                body = route.response.encode(response)
+            except EncodeError as error:
+                body = route.response.encode(self._failed(context, request, route, error))
         return self._send(header.correlation_id, body, route.flexible_response_header)
+
+    def _failed(
+        self, context: RequestContext, request: object, route: Route, error: Exception
+    ) -> object:
+        """What is answered when no handler could: Kafka's error, or UNKNOWN_SERVER_ERROR."""
+        from mockbroker.handlers.error_responses import failure_response
+
+        if not isinstance(error, ApiError):
+            log.error("%s: handling %s failed", self._peer(), route.api.key.name, exc_info=error)
+        return failure_response(route.api.key, context.api_version, request, error)
 
     def _serve_unsupported(self, header: RequestHeader) -> Sequence[Buffer]:
         """ApiVersions of an unknown version is answered in v0's shape; anything else closes."""

@@ -25,8 +25,9 @@ from mockbroker.core.security.principals import (
 )
 from mockbroker.core.security.sasl.authenticator import Authenticator
 from mockbroker.core.security.sasl.states import Verdict
-from mockbroker.handlers.authentication import refusal, told_late
+from mockbroker.handlers.authentication import told_late
 from mockbroker.handlers.base import ConnectionInfo, EncodedResponse, RequestContext
+from mockbroker.handlers.error_responses import error_response
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.exceptions import DecodeError
 from mockbroker_protocol.headers import decode_request_header
@@ -186,7 +187,9 @@ class SaslConnection(SecureConnection):
         context = RequestContext(
             self._cluster, self._broker, self._listener, header, self._info, self._now_ms()
         )
-        response = refusal(route.api.key, request, ErrorCode.ILLEGAL_SASL_STATE)
+        response = error_response(
+            route.api.key, header.api_version, request, ErrorCode.ILLEGAL_SASL_STATE
+        )
         parked = told_late(self._cluster, context.now_ms, response)
         if parked.done:
             return self._answer(context, request, route, 0, parked.response)

@@ -16,6 +16,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from mockbroker.core.errors import ApiError
 from mockbroker.handlers.base import CLOSE_CONNECTION
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.declarations import class_names, schema_module
@@ -211,7 +212,7 @@ def error_response(
     *,
     message: str | None = None,
     throttle_time_ms: int = 0,
-) -> object:
+) -> Any:
     """The response that says `error` of everything that `request` asked for.
 
     `message` goes beside each error where there is a field for it. A Produce without acks has no
@@ -233,6 +234,16 @@ def error_response(
     if special is not None:
         special(response, request, version, filler)
     return response
+
+
+def failure_response(key: ApiKey, version: int, request: Any, error: Exception) -> Any:
+    """The answer where a handler raised: what an ApiError says, UNKNOWN_SERVER_ERROR of others.
+
+    Of an unexpected exception the client is told nothing more, as by Kafka's ApiError.
+    """
+    if isinstance(error, ApiError):
+        return error_response(key, version, request, error.error, message=error.message)
+    return error_response(key, version, request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class _Filler:

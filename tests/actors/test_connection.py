@@ -8,8 +8,9 @@ import struct
 
 import pytest
 
+from mockbroker.handlers.base import APIS
 from mockbroker_fixtures import Cluster
-from mockbroker_protocol import ApiKey
+from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import request_codec, response_codec
 from mockbroker_protocol.headers import (
     RequestHeader,
@@ -17,6 +18,11 @@ from mockbroker_protocol.headers import (
     encode_request_header,
 )
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
+from mockbroker_protocol.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from mockbroker_protocol.messages.metadata import MetadataRequest
 
 TIMEOUT_S = 10.0
@@ -197,6 +203,39 @@ def test_a_null_client_id_is_served(raw: Raw) -> None:
     """Null counts as the empty string."""
     raw.send(struct.pack(">ihhih", 10, 18, 0, 9, -1))
     assert raw.correlation_id() == 9
+
+
+def test_a_handler_that_fails_is_an_unknown_server_error_to_the_client(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The traceback is for the log; the connection stays."""
+
+    def fail(*_: object) -> object:
+        raise KeyError("what nobody foresaw")
+
+    monkeypatch.setattr(APIS[ApiKey.LIST_GROUPS], "handle", fail)
+    raw.send(request(ApiKey.LIST_GROUPS, 4, ListGroupsRequest()) + api_versions(2))
+    frame = memoryview(raw.frame())
+    _, position = decode_response_header(frame, int(ApiKey.LIST_GROUPS), 4)
+    response, _ = response_codec(ApiKey.LIST_GROUPS, 4).decode(frame, position)
+    assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert raw.correlation_id() == 2
+    (record,) = [record for record in caplog.records if record.exc_info]
+    assert "handling LIST_GROUPS failed" in record.getMessage()
+
+
+def test_an_answer_that_cannot_be_written_is_a_failure_too(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nonsense(*_: object) -> object:
+        return ListGroupsResponse(groups=[ListedGroup(group_id=None)])  # type: ignore[arg-type]
+
+    monkeypatch.setattr(APIS[ApiKey.LIST_GROUPS], "handle", nonsense)
+    raw.send(request(ApiKey.LIST_GROUPS, 4, ListGroupsRequest()))
+    frame = memoryview(raw.frame())
+    _, position = decode_response_header(frame, int(ApiKey.LIST_GROUPS), 4)
+    response, _ = response_codec(ApiKey.LIST_GROUPS, 4).decode(frame, position)
+    assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def test_counters_follow_what_the_clients_do(kafka: Cluster, raw: Raw) -> None:
