@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.core.broker import RUNNING
+from mockbroker.core.broker import PAUSED, RUNNING
 from mockbroker.core.log.verification import NO_GUARD, Guard
 from mockbroker.core.replication.network import Message
 from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
@@ -218,7 +218,10 @@ class _Question:
             network.send(message, lambda: self._answer(errors))
 
         def arrive() -> None:
-            if cluster.replication.is_running(coordinator_id):
+            broker = cluster.brokers.get(coordinator_id)
+            if broker is None or broker.state not in (RUNNING, PAUSED):
+                self._fail(ErrorCode.NETWORK_EXCEPTION)  # the connection broke
+            elif broker.state == RUNNING:
                 gate.put(coordinator_id, self._partitions, answer)
 
         network.send(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.core.broker import PAUSED, RUNNING
 from mockbroker.core.replication.network import Message
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
 from mockbroker_protocol import ErrorCode
@@ -108,7 +109,10 @@ class MarkerSender:
     def _arrive(self, errand: Errand, leader_id: int) -> None:
         """The marker is with the broker that led the partition when it was sent."""
         broker = self._cluster.brokers.get(leader_id)
-        if broker is None or not self._cluster.replication.is_running(leader_id):
+        if broker is None or broker.state not in (RUNNING, PAUSED):
+            self._retry(errand)  # the connection broke, and the sender noticed
+            return
+        if broker.state == PAUSED:
             return  # nobody answers: the sender gives up waiting some time
         write_markers(
             self._cluster,

@@ -111,15 +111,22 @@ def test_without_a_coordinator_the_producer_tries_again(node: TxnNode) -> None:
     node = TxnNode(racks=THREE)
     p = node.txn()
     p.add(0)
-    node.cluster.stop_broker(p.broker, "unclean", fence_after_ms=3_600_000)
+    node.cluster.pause_broker(p.broker, fence_after_ms=3_600_000)
     leader = next(n for n in (1, 2, 3) if n != p.broker)
     partition = node.cluster.partition("t", 0)
     assert partition is not None
     partition.become_leader(leader, partition.leader_epoch + 1, partition.isr)
     pending = p.send(version=11)
-    node.advance(30_000)
+    node.advance(29_000)
+    assert pending.parked  # a process that stands still is waited for
+    node.advance(1_000)
     answer = pending.response.responses[0].partition_responses[0]
     assert answer.error_code == E.NOT_ENOUGH_REPLICAS
+    assert answer.error_message.endswith("NETWORK_EXCEPTION")
+    node.cluster.stop_broker(p.broker, "unclean", fence_after_ms=3_600_000)
+    pending = p.send(version=11)
+    node.settle()  # one that is gone breaks the connection
+    answer = pending.response.responses[0].partition_responses[0]
     assert answer.error_message.endswith("NETWORK_EXCEPTION")
     node.cluster.delete_topic("__transaction_state")
     answer = p.produce(version=11)

@@ -127,13 +127,15 @@ def test_a_paused_leader_gets_its_marker_when_it_goes_on() -> None:
 
 
 def test_a_marker_follows_the_leadership() -> None:
-    """The leader dies before it has the marker: the next one gets it."""
+    """The leader dies before it has the marker: the connection breaks, the next one gets it."""
     node = TxnNode(racks=THREE)
     p = node.txn()
     partition = far_leader(node, p)
     open_and_end(p)
-    node.cluster.stop_broker(partition.leader_id, "unclean")
-    node.advance(31_000)
+    node.cluster.stop_broker(partition.leader_id, "unclean", fence_after_ms=5_000)
+    node.advance(4_900)
+    assert p.state == "PrepareCommit"
+    node.advance(100 + 2 * RETRY_MS)
     assert (p.state, node.words()) == ("CompleteCommit", ["v", "COMMIT"])
 
 
