@@ -131,6 +131,22 @@ class TransactionMoved(msgspec.Struct, frozen=True, gc=False):
     producer_epoch: int
 
 
+class GroupMoved(msgspec.Struct, frozen=True, gc=False):
+    """A group went from one state to another, by the names of DescribeGroups.
+
+    `generation` is that of a classic group, or the epoch of one of the new protocol. A `reason` is
+    known of classic groups only.
+    """
+
+    at_ms: int
+    group: str
+    former: str
+    state: str
+    generation: int
+    members: int
+    reason: str
+
+
 Event: TypeAlias = (
     BrokerChanged
     | ControllerChanged
@@ -143,4 +159,5 @@ Event: TypeAlias = (
     | LogDirFailed
     | NetworkChanged
     | TransactionMoved
+    | GroupMoved
 )

@@ -44,6 +44,7 @@ from mockbroker.core.groups.offsets import OffsetAndMetadata, OffsetStore
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.states import Ask, Step
 from mockbroker.core.groups.subscriptions import is_subscribed
+from mockbroker.core.groups.told import tell_classic
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
 
@@ -414,6 +415,8 @@ class GroupShard:
                 record = group_records.group_metadata(group.group_id, effect.image)
                 error, _ = self.append((record,))
                 self._perform(group, group.handle(Persisted(effect, error), now_ms), now_ms)
+            else:
+                tell_classic(self._cluster, group, effect)
 
     def _rearm(self, group: ClassicGroup) -> None:
         """Have the cluster's timers call when the group is due, unless they will earlier anyway."""

@@ -49,6 +49,7 @@ from mockbroker.core.groups.events import (
 )
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.states import State
+from mockbroker.core.groups.told import tell_consumer
 from mockbroker.core.ids import uuid_text
 from mockbroker_protocol import ErrorCode
 
@@ -263,6 +264,8 @@ class ConsumerGroups:
         now_ms = self._shard.now_ms(group.group_id)
         group_id = group.group_id
         records = [*prelude, *(record_of(group_id, change) for change in store.changes)]
+        watched = bool(self._cluster.on_event)
+        former = (group.state, group.epoch) if watched else None
         error, _ = self._shard.append(records)
         if error is NONE and group_id not in self.groups:
             classic = self._shard.groups.get(group_id)
@@ -270,6 +273,8 @@ class ConsumerGroups:
                 self._shard.displace(classic)
             self.groups[group_id] = group
         self._perform(group, group.handle(Stored(store, error), now_ms))
+        if former is not None and former != (group.state, group.epoch):
+            tell_consumer(self._cluster, group, former[0])
 
     def _resolve(self, group: ConsumerGroup, effect: ResolveRegexes) -> None:
         names = list(self._topics.names())
