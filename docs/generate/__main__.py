@@ -22,6 +22,7 @@ import error_codes
 import group_states
 import replica_fetcher
 import sasl_states
+import transaction_states
 
 from mockbroker_protocol import generate as protocol
 
@@ -39,6 +40,8 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "error-codes.md": error_codes.page,
     REFERENCE / "replica-fetcher.md": replica_fetcher.page,
     REFERENCE / "sasl-connection.md": sasl_states.page,
+    REFERENCE / "transactional-id.md": transaction_states.page,
+    REFERENCE / "transactional-id.svg": transaction_states.picture,
 }
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from html import escape
 
+import diagram
 from markdown import page as join
 from markdown import table
 
@@ -20,7 +19,6 @@ PLACES: dict[State, tuple[int, int]] = {
     State.DEAD: (255, 270),
 }
 WIDTH, HEIGHT = 800, 320
-BOX_WIDTH, BOX_HEIGHT = 170, 44
 
 INTRO = """
 # The classic group
@@ -75,57 +73,11 @@ def word(step: Step) -> str:
 
 
 def picture() -> str:
-    """The diagram as SVG: boxes at their places, one arrow for each pair of states."""
-    edges: dict[tuple[State, State], list[Trigger]] = defaultdict(list)
+    """The diagram as SVG. Every state can end in Dead: dashed, and told of below the picture."""
+    edges: dict[tuple[State, State], list[str]] = defaultdict(list)
     for state, row in TRANSITIONS.items():
         for trigger, after in row.items():
-            edges[state, after].append(trigger)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'font-family="sans-serif" font-size="13">',
-        "<title>States of a classic group</title>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" '
-        'markerHeight="8" orient="auto"><path d="M0 0 8 4 0 8z" fill="#557"/></marker></defs>',
-    ]
-    for (before, after), triggers in edges.items():
-        parts += arrow(before, after, ", ".join(trigger.name.lower() for trigger in triggers),
-                       both=(after, before) in edges)  # fmt: skip
-    for state, (x, y) in PLACES.items():
-        parts += [
-            f'<rect x="{x - BOX_WIDTH // 2}" y="{y - BOX_HEIGHT // 2}" width="{BOX_WIDTH}" '
-            f'height="{BOX_HEIGHT}" rx="8" fill="#eef1f8" stroke="#557"/>',
-            f'<text x="{x}" y="{y + 5}" text-anchor="middle" fill="#223">'
-            f"{escape(state.value)}</text>",
-        ]
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-def arrow(before: State, after: State, label: str, *, both: bool) -> list[str]:
-    """A line from border to border; of a pair, each keeps to its right, and so does its label."""
-    (x1, y1), (x2, y2) = PLACES[before], PLACES[after]
-    length = math.hypot(x2 - x1, y2 - y1)
-    dx, dy = (x2 - x1) / length, (y2 - y1) / length
-    aside = 9 if both else 0
-    start, end = border(dx, dy), length - border(dx, dy)
-
-    def place(along: float, right: float) -> tuple[int, int]:
-        return round(x1 + dx * along - dy * right), round(y1 + dy * along + dx * right)
-
-    (ax, ay), (bx, by) = place(start, aside), place(end, aside)
-    # Every state can end in Dead: thin lines, and a word for them in the text below the picture.
-    style = 'stroke="#aab" stroke-dasharray="4 3"' if after is State.DEAD else 'stroke="#557"'
-    parts = [f'<line x1="{ax}" y1="{ay}" x2="{bx}" y2="{by}" {style} marker-end="url(#tip)"/>']
-    if after is not State.DEAD:
-        tx, ty = place((start + end) / 2, aside + 12 if both else -8)
-        anchor = "middle" if abs(dx) > 0.9 else ("start" if (dy < 0) == both else "end")
-        parts.append(
-            f'<text x="{tx}" y="{ty + 4}" text-anchor="{anchor}" fill="#446">{escape(label)}</text>'
-        )
-    return parts
-
-
-def border(dx: float, dy: float) -> float:
-    """How far the border of a box is from its middle in a direction."""
-    sides = [BOX_WIDTH / 2 / abs(dx)] if dx else []
-    sides += [BOX_HEIGHT / 2 / abs(dy)] if dy else []
-    return min(sides)
+            edges[state, after].append(trigger.name.lower())
+    return diagram.draw(
+        "States of a classic group", PLACES, edges, (WIDTH, HEIGHT), dashed={State.DEAD}
+    )
