@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.actions import Actions
 from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
-from mockbroker.core.client_quotas import ClientQuotas
 from mockbroker.core.configs.defs import BROKER_CONFIGS
 from mockbroker.core.configs.values import ClusterConfigs, check_static
 from mockbroker.core.controller import Controller
@@ -25,6 +24,7 @@ from mockbroker.core.log.manager import LogManager, RetentionResult
 from mockbroker.core.partition import Partition
 from mockbroker.core.presence import Presence
 from mockbroker.core.profiles import profile_of
+from mockbroker.core.quotas.client_quotas import ClientQuotas
 from mockbroker.core.replication.control import PartitionPlan, plan_more_partitions, plan_topic
 from mockbroker.core.replication.elections import ELR_FEATURE, Reassignment
 from mockbroker.core.replication.gears import Replication
@@ -106,7 +106,7 @@ class Cluster(Actions):
         self._unified_names: dict[str, set[str]] = {}
         # Reassignments that wait for replicas to come in sync, by topic id and partition.
         self.reassignments: dict[tuple[bytes, int], Reassignment] = {}
-        self.quotas = ClientQuotas()
+        self.quotas = ClientQuotas(self.config_int)
         self.acls = AclStore()
         # None, as without `authorizer.class.name`, lets everyone do everything.
         self.authorizer = configured(self.configs.static, self.acls)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mockbroker.core.client_quotas import Entity, entity_of
 from mockbroker.core.errors import ApiError
+from mockbroker.core.quotas.client_quotas import entity_of
+from mockbroker.core.quotas.throttling import Entity
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.alter_client_quotas import (

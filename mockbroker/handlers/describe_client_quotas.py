@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mockbroker.core.client_quotas import Component
 from mockbroker.core.errors import ApiError
+from mockbroker.core.quotas.client_quotas import Component
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.describe_client_quotas import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.client_quotas import entity_of
+from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_client_quotas import (
     ComponentData,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.client_quotas import ClientQuotas, Component, Match, entity_of
 from mockbroker.core.errors import ApiError
+from mockbroker.core.quotas.client_quotas import ClientQuotas, Component, Match, entity_of
 from mockbroker_protocol import ErrorCode
 
+WINDOWS = dict.fromkeys(("quota.window.num", "controller.quota.window.num"), 11) | dict.fromkeys(
+    ("quota.window.size.seconds", "controller.quota.window.size.seconds"), 1
+)
 USER = entity_of([("user", "u")])
 DEFAULT_CLIENT = entity_of([("client-id", None)])
 BOTH = entity_of([("user", "u"), ("client-id", "c")])
@@ -16,7 +19,7 @@ ADDRESS = entity_of([("ip", "1.2.3.4")])
 
 @pytest.fixture
 def quotas() -> ClientQuotas:
-    quotas = ClientQuotas()
+    quotas = ClientQuotas(WINDOWS.__getitem__)
     for entity in (USER, DEFAULT_CLIENT, BOTH):
         quotas.alter(entity, {"consumer_byte_rate": 10.0}, validate_only=False)
     quotas.alter(ADDRESS, {"connection_creation_rate": 5.0}, validate_only=False)
@@ -96,12 +99,12 @@ def test_an_entity_without_quotas_is_forgotten(quotas):
 )
 def test_quotas_that_make_no_sense_are_refused(entity, values):
     with pytest.raises(ApiError) as refused:
-        ClientQuotas().alter(entity_of(entity), values, validate_only=False)
+        ClientQuotas(WINDOWS.__getitem__).alter(entity_of(entity), values, validate_only=False)
     assert refused.value.error is ErrorCode.INVALID_REQUEST
 
 
 def test_fractions_are_fine_where_kafka_takes_them():
-    quotas = ClientQuotas()
+    quotas = ClientQuotas(WINDOWS.__getitem__)
     values = {"request_percentage": 0.5, "controller_mutation_rate": 0.1}
     quotas.alter(USER, values, validate_only=False)
     quotas.alter(

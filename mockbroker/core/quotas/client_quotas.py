@@ -1,19 +1,18 @@
 """Client quotas: what users, client ids and addresses are allowed, as told (KIP-546).
 
-They are stored and described, not enforced: no request is slowed down.
+`throttling` measures clients against them. It is there from the first quota on, so that a cluster
+without any has nothing to do for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.quotas.throttling import Entity, Throttling
 from mockbroker_protocol import ErrorCode
-
-# Pairs of entity type and name, by type; the name None stands for the default of the type.
-Entity: TypeAlias = tuple[tuple[str, str | None], ...]
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
@@ -52,12 +51,15 @@ def entity_of(pairs: Iterable[tuple[str, str | None]]) -> Entity:
 
 
 class ClientQuotas:
-    """The quotas of a cluster by entity."""
+    """The quotas of a cluster by entity; `config_int` gives the value of a broker config."""
 
-    __slots__ = ("_quotas",)
+    __slots__ = ("_config_int", "_quotas", "throttling")
 
-    def __init__(self) -> None:
+    def __init__(self, config_int: Callable[[str], int]) -> None:
+        self._config_int = config_int
         self._quotas: dict[Entity, dict[str, float]] = {}
+        # None until the first quota is set.
+        self.throttling: Throttling | None = None
 
     def alter(
         self, entity: Entity, values: Mapping[str, float | None], *, validate_only: bool
@@ -78,6 +80,10 @@ class ClientQuotas:
         self._quotas.pop(entity, None)
         if quotas:
             self._quotas[entity] = quotas
+        if self.throttling is not None:
+            self.throttling.quotas_changed()
+        elif quotas:
+            self.throttling = Throttling(self._quotas, self._config_int)
 
     def describe(
         self, components: list[Component], *, strict: bool

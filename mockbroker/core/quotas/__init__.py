@@ -1,0 +1,1 @@
+"""Client quotas: which are set, and what each broker measures against them."""

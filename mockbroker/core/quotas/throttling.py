@@ -1,0 +1,237 @@
+"""Who has to wait, and how long: what clients do, measured against their quotas.
+
+Bytes produced, bytes fetched, the time of handlers and new connections are rates, and each broker
+measures them for itself (ClientQuotaManager, ClientRequestQuotaManager, ConnectionQuotas). Changes
+to topics draw from a bucket at the controller, one for the whole cluster
+(ControllerMutationQuotaManager).
+
+Clients that one quota speaks of share one *meter*: all connections of a user where the quota is the
+user's, those with the same client id too where it names both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from mockbroker.core.errors import ApiError
+from mockbroker.core.quotas.rates import TokenBucket, WindowedRate, Windows
+from mockbroker_protocol import ErrorCode
+
+PRODUCE, FETCH = "producer_byte_rate", "consumer_byte_rate"
+REQUEST, MUTATION = "request_percentage", "controller_mutation_rate"
+CONNECTION = "connection_creation_rate"
+
+# A meter that was not used for so long is forgotten (InactiveSensorExpirationTimeSeconds).
+METER_EXPIRY_MS = 3_600_000
+# Meters above this many are looked through for such ones when another is made.
+METERS_KEPT = 1_000
+_PERCENT_PER_NS = 100 / 1e9
+
+# Pairs of entity type and name, by type; the name None stands for the default of the type.
+Entity: TypeAlias = tuple[tuple[str, str | None], ...]
+Quotas: TypeAlias = Mapping[Entity, Mapping[str, float]]
+
+
+class Client(NamedTuple):
+    """Whom a quota may speak of: the user's name without its type, and the client id."""
+
+    user: str
+    client_id: str
+
+
+class _Limit(NamedTuple):
+    """The quota in force for a client, and whose meter it is measured by."""
+
+    value: float
+    meter: Client
+
+
+M = TypeVar("M", WindowedRate, TokenBucket)
+
+
+class Throttling:
+    """What the clients of a cluster did, and how long they are to wait for it.
+
+    `config_int` gives the value of a broker config. Times are the cluster's, in ms.
+    """
+
+    def __init__(self, quotas: Quotas, config_int: Callable[[str], int]) -> None:
+        self._quotas = quotas
+        self.windows = Windows(
+            config_int("quota.window.num"), config_int("quota.window.size.seconds") * 1000
+        )
+        self._mutation_windows = Windows(
+            config_int("controller.quota.window.num"),
+            config_int("controller.quota.window.size.seconds") * 1000,
+        )
+        self._limits: dict[tuple[str, Client], _Limit | None] = {}
+        self._rates: dict[tuple[str, int, Client], WindowedRate] = {}
+        self._buckets: dict[Client, TokenBucket] = {}
+        # By quota: how many answers told a client to wait, and for how long together.
+        self.throttled: dict[str, int] = {}
+        self.throttled_ms: dict[str, int] = {}
+
+    def quotas_changed(self) -> None:
+        """Look up anew whom which quota holds for; what was measured stays."""
+        self._limits.clear()
+
+    # -- what clients do ---------------------------------------------------------------------------
+
+    def produced(self, broker_id: int, client: Client, size: int, now_ms: int) -> int:
+        """Count a Produce of so many bytes, as they came in; how many ms the client is to wait."""
+        return self._counted(PRODUCE, broker_id, client, size, now_ms)
+
+    def fetched(self, broker_id: int, client: Client, size: int, now_ms: int) -> int:
+        """Count an answer to a Fetch; how many ms to wait, in which case it is not to be sent.
+
+        What is not sent does not count.
+        """
+        wait_ms = self._counted(FETCH, broker_id, client, size, now_ms)
+        if wait_ms > 0:
+            self._counted(FETCH, broker_id, client, -size, now_ms)
+        return wait_ms
+
+    def handled(self, broker_id: int, client: Client, spent_ns: int, now_ms: int) -> int:
+        """Count the time a handler took; the wait is at most one window."""
+        percent = spent_ns * _PERCENT_PER_NS
+        wait_ms = self._counted(REQUEST, broker_id, client, percent, now_ms)
+        return min(wait_ms, self.windows.window_ms)
+
+    def connected(self, broker_id: int, address: str, now_ms: int) -> int:
+        """Count a new connection; how many ms to leave it waiting before it is closed, else 0.
+
+        One that is refused does not count.
+        """
+        client = Client(address, "")
+        limit = self._limit(CONNECTION, client)
+        if limit is None:
+            return 0
+        rate = self._rate(CONNECTION, broker_id, limit.meter, now_ms)
+        rate.record(1, now_ms)
+        wait_ms = rate.throttle_ms(limit.value, now_ms)
+        if wait_ms > 0:
+            rate.record(-1, now_ms)
+        return min(wait_ms, self.windows.window_ms)
+
+    def mutate(self, client: Client, partitions: int, now_ms: int, *, strict: bool) -> int:
+        """Count partitions created or deleted; how many ms the client is to wait.
+
+        A strict quota refuses anything while the bucket is in debt, and lets pass whatever comes
+        while it is not; the others let everything pass and tell to wait. Raises ThrottledError.
+        """
+        limit = self._limit(MUTATION, client)
+        if limit is None:
+            return 0
+        bucket = self._buckets.get(limit.meter)
+        if bucket is None:
+            _forget_idle(self._buckets, now_ms)
+            bucket = self._buckets[limit.meter] = TokenBucket(self._mutation_windows)
+        if strict:
+            wait_ms = bucket.throttle_ms(limit.value, now_ms)
+            if wait_ms > 0:
+                raise ThrottledError(wait_ms)
+            bucket.take(partitions, limit.value, now_ms)
+            return 0
+        bucket.take(partitions, limit.value, now_ms)
+        return bucket.throttle_ms(limit.value, now_ms)
+
+    def note(self, quota: str, wait_ms: int) -> None:
+        """A client was told to wait."""
+        self.throttled[quota] = self.throttled.get(quota, 0) + 1
+        self.throttled_ms[quota] = self.throttled_ms.get(quota, 0) + wait_ms
+
+    def fetchable_bytes(self, client: Client) -> int | None:
+        """The most that a fetch may bring without having to wait for certain; None for no end."""
+        limit = self._limit(FETCH, client)
+        if limit is None:
+            return None
+        samples, window_ms = self.windows
+        return int(limit.value * (samples - 1) * window_ms / 1000)
+
+    def limits_fetches(self, client: Client) -> bool:
+        return self._limit(FETCH, client) is not None
+
+    # -- meters ------------------------------------------------------------------------------------
+
+    def _counted(
+        self, quota: str, broker_id: int, client: Client, value: float, now_ms: int
+    ) -> int:
+        limit = self._limit(quota, client)
+        if limit is None:
+            return 0
+        rate = self._rate(quota, broker_id, limit.meter, now_ms)
+        rate.record(value, now_ms)
+        return rate.throttle_ms(limit.value, now_ms)
+
+    def _rate(self, quota: str, broker_id: int, meter: Client, now_ms: int) -> WindowedRate:
+        key = (quota, broker_id, meter)
+        rate = self._rates.get(key)
+        if rate is None:
+            _forget_idle(self._rates, now_ms)
+            rate = self._rates[key] = WindowedRate(self.windows, now_ms)
+        return rate
+
+    def _limit(self, quota: str, client: Client) -> _Limit | None:
+        key = (quota, client)
+        try:
+            return self._limits[key]
+        except KeyError:
+            if len(self._limits) >= METERS_KEPT:
+                self._limits.clear()
+            limit = self._limits[key] = self._find(quota, client)
+            return limit
+
+    def _find(self, quota: str, client: Client) -> _Limit | None:
+        """The first quota by precedence (DefaultQuotaCallback.quotaMetricTags)."""
+        user, client_id = client
+        found = _BY_ADDRESS if quota == CONNECTION else _PRECEDENCE
+        for types in found:
+            entity = tuple(
+                (entity_type, {"user": user, "client-id": client_id, "ip": user}[entity_type])
+                if named
+                else (entity_type, None)
+                for entity_type, named in types
+            )
+            value = self._quotas.get(entity, {}).get(quota)
+            if value is None:
+                continue
+            kinds = {entity_type for entity_type, _ in types}
+            meter = Client(
+                "" if kinds == {"client-id"} else user,
+                client_id if "client-id" in kinds else "",
+            )
+            return _Limit(value, meter)
+        return None
+
+
+# What is looked for first comes first; a type without its name is the default of the type.
+_PRECEDENCE: tuple[tuple[tuple[str, bool], ...], ...] = (
+    (("client-id", True), ("user", True)),
+    (("client-id", False), ("user", True)),
+    (("user", True),),
+    (("client-id", True), ("user", False)),
+    (("client-id", False), ("user", False)),
+    (("user", False),),
+    (("client-id", True),),
+    (("client-id", False),),
+)
+_BY_ADDRESS: tuple[tuple[tuple[str, bool], ...], ...] = ((("ip", True),), (("ip", False),))
+
+
+class ThrottledError(ApiError):
+    """A strict quota is used up for `wait_ms` more."""
+
+    def __init__(self, wait_ms: int) -> None:
+        super().__init__(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        self.wait_ms = wait_ms
+
+
+K = TypeVar("K")
+
+
+def _forget_idle(meters: dict[K, M], now_ms: int) -> None:
+    if len(meters) < METERS_KEPT:
+        return
+    for key in [k for k, m in meters.items() if now_ms - m.last_ms >= METER_EXPIRY_MS]:
+        del meters[key]
