@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mockbroker.core.broker import BrokerSpec
+from mockbroker.core.journal.journal import BYTES_MAX as JOURNAL_BYTES_MAX
 
 NODE_ID_MAX = 2**31 - 1
 PORT_MAX = 65535
@@ -89,6 +90,8 @@ class ServerConfig:
     `users` ({name: password}) may log in by PLAIN and SCRAM. `security_directory` is where the
     files go that clients of TLS listeners need; without one it is a temporary directory.
     `allow_unsigned_tokens` lets OAUTHBEARER clients in with unsigned tokens (`alg: none`).
+
+    `journal_bytes` bounds the journal of what happened; 0 keeps none.
     """
 
     brokers: int = 3
@@ -102,6 +105,7 @@ class ServerConfig:
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     security_directory: Path | None = None
     allow_unsigned_tokens: bool = False
+    journal_bytes: int = JOURNAL_BYTES_MAX
 
     def broker_configs(self) -> dict[str, str]:
         """The configs of the brokers themselves, without those of single listeners."""

@@ -16,30 +16,29 @@ import struct
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import outcome
 import trio
 
 from mockbroker.actors.broker_host import Gate
+from mockbroker.actors.routes import API_VERSIONS, Route, route_of
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import Buffer, Transport
+from mockbroker.actors.unanswered import Unanswered
 from mockbroker.core.errors import ApiError
 from mockbroker.handlers.api_versions import unsupported_version_response
 from mockbroker.handlers.base import (
-    APIS,
-    CLOSE_CONNECTION,
     NO_RESPONSE,
-    Api,
     ConnectionInfo,
     EncodedResponse,
+    Outcome,
     Parked,
     RequestContext,
 )
 from mockbroker_protocol import ApiKey
-from mockbroker_protocol.codec import Codec, request_codec, response_codec
+from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.exceptions import DecodeError, EncodeError
-from mockbroker_protocol.headers import RequestHeader, decode_request_header
+from mockbroker_protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
@@ -53,7 +52,6 @@ INBOX_BYTES = 16 * 1024
 # A client that never pauses must still let others run: yield after this many answers without a
 # wait for the next request.
 ANSWERS_BETWEEN_YIELDS = 16
-API_VERSIONS = int(ApiKey.API_VERSIONS)
 # The first two bytes of a TLS handshake, taken for those of a frame's size.
 TLS_CLIENT_HELLO = 0x1603
 
@@ -69,74 +67,6 @@ class ProtocolError(Exception):
     """The client broke the protocol; Kafka closes such a connection without an answer."""
 
 
-class Route:
-    """A (handler, request codec, response codec) of one API version, resolved once per process."""
-
-    __slots__ = ("api", "flexible_response_header", "request", "response")
-
-    def __init__(self, api: Api, version: int) -> None:
-        self.api = api
-        self.request: Codec = request_codec(api.key, version)
-        self.response: Codec = response_codec(api.key, version)
-        # ApiVersions answers with header v0 always, so that any client can read the answer
-        # (KIP-511).
-        self.flexible_response_header = self.response.flexible and api.key != API_VERSIONS
-
-
-_ROUTES: dict[tuple[int, int], Route] = {}
-"""By API key and version, for all clusters of this process; a connection has those it may use."""
-
-
-# What a task is woken with when its answer is there but may not be sent yet.
-_WITHHELD: outcome.Value[object] = outcome.Value(object())
-
-
-class Unanswered:
-    """A request whose reply is parked, and what sends the reply once it is there."""
-
-    __slots__ = ("_answer", "_gate", "_parked")
-
-    def __init__(
-        self,
-        parked: Parked[Any],
-        answer: Callable[[object], Sequence[Buffer] | None],
-        gate: Gate,
-    ) -> None:
-        self._parked = parked
-        self._answer = answer
-        self._gate = gate
-
-    async def sent(self) -> Sequence[Buffer] | None:
-        """Sleep until the reply is there and has been sent; returns what sending it returned.
-
-        It is sent by whoever completes it, before this task runs again: a consumer that waits gets
-        its records while their Produce is still being handled, one turn of the event loop earlier.
-        What goes wrong then belongs to this connection, so it is raised here. A paused broker's
-        answer waits until it is resumed.
-        """
-        parked = self._parked
-        task = trio.lowlevel.current_task()
-
-        def answer() -> None:
-            parked.on_complete = None
-            if self._gate.shut:
-                trio.lowlevel.reschedule(task, _WITHHELD)
-            else:
-                sent = outcome.capture(self._answer, parked.response)
-                trio.lowlevel.reschedule(task, sent)
-
-        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
-            parked.on_complete = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        parked.on_complete = answer
-        rest: Sequence[Buffer] | None = await trio.lowlevel.wait_task_rescheduled(abort)
-        if rest is _WITHHELD.value:
-            await self._gate.wait()
-            rest = self._answer(parked.response)
-        return rest
-
-
 class Connection:
     """Serves one client until either side closes. `run()` returns when the connection is over."""
 
@@ -148,6 +78,7 @@ class Connection:
         "_gate",
         "_inbox",
         "_info",
+        "_journal",
         "_listener",
         "_now_ms",
         "_request_bytes_max",
@@ -180,6 +111,7 @@ class Connection:
         self._stats = stats
         self._trace = trace
         self._gate = gate
+        self._journal = cluster.journal
         self._scope = trio.CancelScope()
         self._now_ms = cluster.now_ms
         # When the client was last heard or answered, and whether it waits for us just now.
@@ -195,18 +127,25 @@ class Connection:
     async def run(self) -> None:
         """Serve until the client or the server closes."""
         self._stats.connections_opened += 1
+        if self._journal is not None:
+            self._journal.opened(self.active_ms, self._broker.node_id, self._info)
+        why = "over"
         try:
             with self._scope:
                 await self._serve_all()
         except (OSError, trio.ClosedResourceError) as error:
+            why = f"the client went away: {error}"
             log.debug("%s went away: %s", self._peer(), error)
         except ProtocolError as error:
+            why = str(error)
             self._stats.protocol_errors += 1
             log.warning("%s: %s; connection closed", self._peer(), error)
         finally:
             self._transport.close()
             self._info.closed = True
             self._stats.connections_closed += 1
+            if self._journal is not None:
+                self._journal.closed(self._now_ms(), self._broker.node_id, self._info, why)
 
     def abort(self, *, reset: bool) -> None:
         """Close at once, with RST when `reset`; a request that is parked stays unanswered."""
@@ -320,14 +259,16 @@ class Connection:
             header, position = decode_request_header(view)
         except DecodeError as error:
             raise ProtocolError(f"request header: {error}") from None
-        version = (header.api_key, header.api_version)
-        route = self._routes.get(version) or self._route(version)
-        if route is None:
-            return self._serve_unsupported(header)
         now_ms = self.active_ms = self._now_ms()
         context = RequestContext(
             self._broker.cluster, self._broker, self._listener, header, self._info, now_ms
         )
+        if self._journal is not None:
+            context.seq = self._journal.request(now_ms, self._broker.node_id, self._info.id, frame)
+        version = (header.api_key, header.api_version)
+        route = self._routes.get(version) or self._route(version)
+        if route is None:
+            return self._serve_unsupported(context)
         try:
             # Bytes left over are ignored: a 4.3 broker does, and librdkafka's Metadata has some.
             request, _ = route.request.decode(view, position)
@@ -346,16 +287,9 @@ class Connection:
 
     def _route(self, version: tuple[int, int]) -> Route | None:
         """The route of a request, or None where this cluster does not serve such a request."""
-        api_key, api_version = version
-        api = APIS.get(api_key)
-        if api is None or not api.min_version <= api_version <= api.max_version:
-            return None
-        if not self._cluster.serves(api_key, api_version):
-            return None
-        route = _ROUTES.get(version)
-        if route is None:
-            route = _ROUTES[version] = Route(api, api_version)
-        self._routes[version] = route
+        route = route_of(version) if self._cluster.serves(*version) else None
+        if route is not None:
+            self._routes[version] = route
         return route
 
     def _answer(
@@ -372,10 +306,10 @@ class Connection:
         requests[header.api_key] = requests.get(header.api_key, 0) + 1
         if self._trace is not None:
             self._trace(context, request, response, perf_counter_ns() - started_ns)
-        if response is NO_RESPONSE:
-            return ()
-        if response is CLOSE_CONNECTION:
-            return None
+        if isinstance(response, Outcome):
+            if self._journal is not None:
+                self._note(context, None, response.value)
+            return () if response is NO_RESPONSE else None
         if type(response) is EncodedResponse:
             body = response.parts
         else:
@@ -383,7 +317,30 @@ class Connection:
                 body = route.response.encode(response)
             except EncodeError as error:
                 body = route.response.encode(self._failed(context, request, route, error))
+        if self._journal is not None:
+            self._note(context, body, "")
         return self._send(header.correlation_id, body, route.flexible_response_header)
+
+    def _note(
+        self,
+        context: RequestContext,
+        body: Sequence[Buffer] | None,
+        outcome: str,
+        version: int | None = None,
+    ) -> None:
+        """Write down what became of a request; `version` is the answer's where it is another."""
+        header = context.header
+        assert self._journal is not None
+        self._journal.response(
+            self._now_ms(),
+            self._broker.node_id,
+            self._info.id,
+            context.seq,
+            (header.api_key, header.api_version if version is None else version),
+            header.correlation_id,
+            body,
+            outcome,
+        )
 
     def _failed(
         self, context: RequestContext, request: object, route: Route, error: Exception
@@ -395,8 +352,9 @@ class Connection:
             log.error("%s: handling %s failed", self._peer(), route.api.key.name, exc_info=error)
         return failure_response(route.api.key, context.api_version, request, error)
 
-    def _serve_unsupported(self, header: RequestHeader) -> Sequence[Buffer]:
+    def _serve_unsupported(self, context: RequestContext) -> Sequence[Buffer]:
         """ApiVersions of an unknown version is answered in v0's shape; anything else closes."""
+        header = context.header
         if header.api_key != API_VERSIONS:
             raise ProtocolError(
                 f"API key {header.api_key} version {header.api_version} is not served"
@@ -404,6 +362,8 @@ class Connection:
         body = response_codec(ApiKey.API_VERSIONS, 0).encode(
             unsupported_version_response(self._cluster)
         )
+        if self._journal is not None:
+            self._note(context, body, "", 0)
         return self._send(header.correlation_id, body, flexible=False)
 
     def _send(

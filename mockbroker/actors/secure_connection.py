@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.actors.broker_host import Gate
-from mockbroker.actors.connection import Connection, ProtocolError, Route, Trace, Unanswered
+from mockbroker.actors.connection import Connection, ProtocolError, Trace
+from mockbroker.actors.routes import Route
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.tls import TlsTransport
 from mockbroker.actors.transport import Buffer, SocketTransport
+from mockbroker.actors.unanswered import Unanswered
 from mockbroker.core.security.principals import (
     NoMatchingRuleError,
     PrincipalMapper,

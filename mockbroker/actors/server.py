@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from mockbroker.actors.transport import SocketTransport
 from mockbroker.core.broker import PAUSED, RUNNING, Broker
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.controller import UNCLEAN
+from mockbroker.core.journal.journal import Journal
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import ConnectionInfo
 
@@ -47,6 +49,8 @@ class ClusterServer:
             now_ms=self.clock.now_ms,
             kafka_version=config.kafka_version,
         )
+        if config.journal_bytes:
+            self.cluster.keep_journal(Journal(time.time_ns, config.journal_bytes))
         self._security = self._secure()
         self.timekeeper = Timekeeper(self.cluster.timers, self.clock, self._spare_clients)
         self.hosts = {

@@ -43,6 +43,7 @@ from mockbroker.core.topic import (
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.core.journal.journal import Journal
     from mockbroker.core.log.compaction import CompactionResult
     from mockbroker.core.security.sasl.scram_credential import ScramCredential
 
@@ -123,6 +124,7 @@ class Cluster(Actions):
         self.on_broker_state: list[Callable[[Broker], None]] = []
         # Called with everything that happens (see `events`).
         self.on_event: list[Callable[[Event], None]] = []
+        self.journal: Journal | None = None
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -347,6 +349,16 @@ class Cluster(Actions):
     def process_of(self, node_id: int) -> Broker | None:
         """The broker that runs here under this id, whatever is known of others."""
         return self.brokers.get(node_id)
+
+    def keep_journal(self, journal: Journal) -> None:
+        """From now on everything that happens is written down."""
+        self.journal = journal
+        self.on_event.append(journal.event)
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name of the topic with this id, or None where there is none."""
+        topic = self.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
 
     def tell(self, event: Event) -> None:
         """Let whoever watches the cluster know."""

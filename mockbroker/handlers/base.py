@@ -104,10 +104,10 @@ class ConnectionInfo:
 
 class RequestContext:
     """One request's surroundings: cluster, broker, listener, header, connection, time of arrival
-    (ms).
+    (ms), and its number in the journal (0 without one).
     """
 
-    __slots__ = ("broker", "cluster", "connection", "header", "listener", "now_ms")
+    __slots__ = ("broker", "cluster", "connection", "header", "listener", "now_ms", "seq")
 
     def __init__(
         self,
@@ -124,6 +124,7 @@ class RequestContext:
         self.header = header
         self.connection = connection
         self.now_ms = now_ms
+        self.seq = 0
 
     @property
     def api_version(self) -> int:

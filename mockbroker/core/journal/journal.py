@@ -1,0 +1,198 @@
+"""The ring that holds the entries, and who follows it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from mockbroker.core.journal.entries import (
+    ENTRY_BYTES,
+    Buffer,
+    Entry,
+    FactEntry,
+    RequestEntry,
+    ResponseEntry,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.core.events import Event
+
+BYTES_MAX = 32 * 1024 * 1024
+
+
+class Peer(Protocol):
+    """A client at the other end of a connection, as far as it has told who it is."""
+
+    id: int
+    client_host: str
+    client_port: int
+    principal: str
+    software_name: str
+    software_version: str
+
+
+class Gap(NamedTuple):
+    """Entries that were forgotten before a reader asked for them: [first, last]."""
+
+    first: int
+    last: int
+
+
+class Journal:
+    """A bounded record of what happened. Written in the cluster's thread.
+
+    `bytes_max` bounds what its entries hold or keep from being freed; the oldest go first, and a
+    reader that asks for them gets a `Gap`. Sequence numbers begin at 1, have no holes and are never
+    used again. `real_ns` tells real time (ns since the epoch); times of the cluster's clock come
+    with each entry (ms since the epoch).
+    """
+
+    def __init__(self, real_ns: Callable[[], int], bytes_max: int = BYTES_MAX) -> None:
+        if bytes_max < 0:
+            raise ValueError(f"a journal of {bytes_max} bytes cannot be")
+        self.bytes_max = bytes_max
+        self.bytes = 0
+        self.last_seq = 0
+        # Called with each entry once it is written. As a rule there are none.
+        self.followers: list[Callable[[Entry], None]] = []
+        self._real_ns = real_ns
+        self._entries: deque[Entry] = deque()
+        self._connections: dict[int, Peer] = {}
+        self._closed: deque[tuple[int, int]] = deque()  # (seq, connection id)
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def request(self, now_ms: int, node_id: int, connection_id: int, frame: Buffer) -> int:
+        """A request was read; returns its sequence number, which goes with the answer."""
+        seq = self.last_seq = self.last_seq + 1
+        self._entries.append(
+            RequestEntry(seq, now_ms, self._real_ns(), node_id, connection_id, frame)
+        )
+        self.bytes += len(frame) + ENTRY_BYTES
+        if self.bytes > self.bytes_max or self.followers:
+            self._written()
+        return seq
+
+    def response(
+        self,
+        now_ms: int,
+        node_id: int,
+        connection_id: int,
+        request_seq: int,
+        api: tuple[int, int],
+        correlation_id: int,
+        body: Sequence[Buffer] | None,
+        outcome: str = "",
+        rules: tuple[str, ...] = (),
+    ) -> int:
+        """A request was answered with `body`, or came to another `outcome` where that is None.
+
+        `api` is (key, version). `rules` are those of a fault plan that had a hand in it.
+        """
+        seq = self.last_seq = self.last_seq + 1
+        entry = ResponseEntry(
+            seq,
+            now_ms,
+            self._real_ns(),
+            node_id,
+            connection_id,
+            request_seq,
+            *api,
+            correlation_id,
+            body,
+            outcome,
+            rules,
+        )
+        self._entries.append(entry)
+        self.bytes += entry.size
+        if self.bytes > self.bytes_max or self.followers:
+            self._written()
+        return seq
+
+    def event(self, event: Event) -> None:
+        """Something happened to the cluster; an observer for `Cluster.on_event`."""
+        self._fact(event.at_ms, "event", event)
+
+    def fact(self, now_ms: int, kind: str, **facts: object) -> int:
+        """Anything else worth a line: `kind` is one of the journal's (connection, fault, action,
+        clock); the facts must be frozen.
+        """
+        return self._fact(now_ms, kind, facts)
+
+    def opened(self, now_ms: int, node_id: int, info: Peer) -> None:
+        """A client has connected. What is known of it is looked up when an entry is read."""
+        self._connections[info.id] = info
+        self.fact(now_ms, "connection", broker=node_id, connection=info.id, change="opened")
+
+    def closed(self, now_ms: int, node_id: int, info: Peer, why: str) -> None:
+        """A connection is over; `why` says who ended it."""
+        seq = self.fact(
+            now_ms, "connection", broker=node_id, connection=info.id, change="closed", reason=why
+        )
+        self._closed.append((seq, info.id))
+
+    def _fact(self, now_ms: int, kind: str, fact: object) -> int:
+        seq = self.last_seq = self.last_seq + 1
+        self._entries.append(FactEntry(seq, now_ms, self._real_ns(), kind, fact))
+        self.bytes += ENTRY_BYTES
+        if self.bytes > self.bytes_max or self.followers:
+            self._written()
+        return seq
+
+    def _written(self) -> None:
+        """Tell the followers of the newest entry, and forget the oldest that have no room."""
+        if self.followers:
+            entry = self._entries[-1]
+            for follower in tuple(self.followers):
+                follower(entry)
+        while self.bytes > self.bytes_max and self._entries:
+            self.bytes -= self._entries.popleft().size
+        first = self.first_seq
+        while self._closed and self._closed[0][0] < first:
+            self._connections.pop(self._closed.popleft()[1], None)
+
+    def clear(self) -> None:
+        """Forget all entries. The sequence goes on, and who follows goes on following."""
+        self._entries.clear()
+        self.bytes = 0
+        for _, connection_id in self._closed:
+            self._connections.pop(connection_id, None)
+        self._closed.clear()
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    @property
+    def first_seq(self) -> int:
+        """The oldest entry still there; one above `last_seq` when there is none."""
+        return self._entries[0].seq if self._entries else self.last_seq + 1
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def entry(self, seq: int) -> Entry | None:
+        """The entry with this number, or None when it is forgotten or yet to come."""
+        index = seq - self.first_seq
+        return self._entries[index] if 0 <= index < len(self._entries) else None
+
+    def since(self, after: int = 0, limit: int | None = None) -> tuple[Gap | None, list[Entry]]:
+        """The entries behind number `after`, at most `limit`, and the gap before them, if any.
+
+        Raises ValueError when `after` is negative.
+        """
+        if after < 0:
+            raise ValueError(f"a journal is read from a number of at least 0, not {after}")
+        first = self.first_seq
+        gap = Gap(after + 1, first - 1) if after + 1 < first else None
+        start = max(after + 1 - first, 0)
+        stop = None if limit is None else start + limit
+        return gap, list(islice(self._entries, start, stop))
+
+    def connection(self, connection_id: int) -> Peer | None:
+        """Who was at the other end, as known now; None when forgotten with its entries."""
+        return self._connections.get(connection_id)
+
+    def facts_of(self, entry: FactEntry) -> Mapping[str, object]:
+        """The facts of an entry that was told as a mapping; empty for a cluster's event."""
+        return entry.fact if isinstance(entry.fact, dict) else {}

@@ -1,0 +1,111 @@
+"""The ring of entries: numbers without holes, a bound in bytes, gaps that are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.events import ControllerChanged
+from mockbroker.core.journal.entries import ENTRY_BYTES, FactEntry
+from mockbroker.core.journal.journal import Gap, Journal
+from mockbroker.handlers.base import ConnectionInfo
+
+
+def journal(entries: int = 100) -> Journal:
+    """Room for so many entries without bytes of their own."""
+    ticks = iter(range(1_000_000))
+    return Journal(lambda: next(ticks), entries * ENTRY_BYTES)
+
+
+def test_numbers_begin_at_1_and_have_no_holes():
+    written = journal()
+    assert written.request(5, 1, 7, b"frame") == 1
+    assert written.response(6, 1, 7, 1, (3, 12), 9, [b"body"]) == 2
+    assert written.fact(7, "clock", change="frozen") == 3
+    gap, entries = written.since()
+    assert gap is None
+    assert [entry.seq for entry in entries] == [1, 2, 3]
+    assert [entry.virtual_ms for entry in entries] == [5, 6, 7]
+    assert [entry.real_ns for entry in entries] == [0, 1, 2]
+
+
+def test_reading_goes_on_behind_a_number_and_ends_at_a_limit():
+    written = journal()
+    for at_ms in range(10):
+        written.fact(at_ms, "action", name="x")
+    gap, entries = written.since(4, 3)
+    assert gap is None
+    assert [entry.seq for entry in entries] == [5, 6, 7]
+    assert written.since(10) == (None, [])
+    with pytest.raises(ValueError, match="-1"):
+        written.since(-1)
+
+
+def test_the_oldest_entries_go_when_the_room_is_used_up_and_the_gap_is_told():
+    written = journal(entries=3)
+    for at_ms in range(5):
+        written.fact(at_ms, "action", name="x")
+    gap, entries = written.since()
+    assert gap == Gap(1, 2)
+    assert [entry.seq for entry in entries] == [3, 4, 5]
+    assert written.since(2)[0] is None
+    assert written.since(1)[0] == Gap(2, 2)
+    assert written.bytes == 3 * ENTRY_BYTES
+
+
+def test_what_an_entry_keeps_alive_counts():
+    written = Journal(lambda: 0, 10_000)
+    written.request(0, 1, 1, bytes(6_000))
+    assert written.bytes == 6_000 + ENTRY_BYTES
+    written.response(0, 1, 1, 1, (1, 4), 1, [bytes(3_000), bytes(3_000)])
+    assert written.first_seq == 2
+    assert written.bytes == 6_000 + ENTRY_BYTES
+
+
+def test_an_entry_larger_than_the_room_is_forgotten_at_once():
+    written = Journal(lambda: 0, 1_000)
+    written.request(0, 1, 1, bytes(5_000))
+    assert (len(written), written.bytes) == (0, 0)
+    assert written.since()[0] == Gap(1, 1)
+
+
+def test_followers_get_each_entry_as_it_is_written():
+    written = journal()
+    seen: list[int] = []
+
+    def follow(entry: object) -> None:
+        assert isinstance(entry, FactEntry)
+        seen.append(entry.seq)
+
+    written.fact(0, "action", name="before")
+    written.followers.append(follow)
+    written.fact(0, "action", name="x")
+    written.event(ControllerChanged(3, 2, 1))
+    written.followers.remove(follow)
+    written.fact(0, "action", name="after")
+    assert seen == [2, 3]
+
+
+def test_a_connection_is_known_as_long_as_the_entry_of_its_end():
+    written = journal(entries=3)
+    info = ConnectionInfo(7, "127.0.0.1", 50_000)
+    written.opened(0, 1, info)
+    written.closed(0, 1, info, "over")
+    for _ in range(2):
+        written.fact(0, "action", name="x")
+        assert written.connection(7) is info
+    written.fact(0, "action", name="x")
+    assert written.connection(7) is None
+
+
+def test_clearing_forgets_everything_but_where_the_numbers_are():
+    written = journal()
+    open_one, closed_one = (ConnectionInfo(each, "127.0.0.1", each) for each in (1, 2))
+    written.opened(0, 1, open_one)
+    written.opened(0, 1, closed_one)
+    written.closed(0, 1, closed_one, "over")
+    written.clear()
+    assert (len(written), written.bytes, written.last_seq) == (0, 0, 3)
+    assert written.connection(1) is open_one
+    assert written.connection(2) is None
+    assert written.fact(0, "action", name="x") == 4
+    assert written.since()[0] == Gap(1, 3)
