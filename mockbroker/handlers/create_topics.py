@@ -9,6 +9,7 @@ from mockbroker.core.configs.views import created_topic_entries
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.control import plan_topic
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.create_topics import (
     CreatableTopic,
@@ -21,6 +22,7 @@ from mockbroker_protocol.messages.create_topics import (
 # What a controller takes in one batch (QuorumController.MAX_RECORDS_PER_USER_OP): each partition,
 # topic and config is one record of its log.
 RECORDS_MAX = 10_000
+STRICT_QUOTA_SINCE = 6
 
 
 @api(ApiKey.CREATE_TOPICS, versions=(2, 7))
@@ -30,17 +32,20 @@ def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTo
     names = [topic.name for topic in request.topics]
     duplicates = {name for name in names if names.count(name) > 1}
     wanted = [topic for topic in request.topics if topic.name not in duplicates]
+    quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
     whole = _refuse_whole(cluster, request.timeout_ms, wanted)
     if whole is not None:
         results = [_result(topic.name, whole) for topic in wanted]
     else:
-        results = [_create(cluster, topic, validate_only=request.validate_only) for topic in wanted]
+        results = [
+            _create(cluster, topic, quota, validate_only=request.validate_only) for topic in wanted
+        ]
     results += [
         _result(name, ApiError(ErrorCode.INVALID_REQUEST, "The topic stands twice in the request."))
         for name in dict.fromkeys(names)
         if name in duplicates
     ]
-    return CreateTopicsResponse(topics=results)
+    return CreateTopicsResponse(throttle_time_ms=quota.wait_ms, topics=results)
 
 
 def _refuse_whole(
@@ -67,7 +72,7 @@ def _refuse_whole(
 
 
 def _create(
-    cluster: Cluster, topic: CreatableTopic, *, validate_only: bool
+    cluster: Cluster, topic: CreatableTopic, quota: MutationQuota, *, validate_only: bool
 ) -> CreatableTopicResult:
     configs = {config.name: config.value for config in topic.configs}
     try:
@@ -79,6 +84,7 @@ def _create(
             assignments=[(a.partition_index, a.broker_ids) for a in topic.assignments],
             configs=configs,
         )
+        quota.draw(len(plans))
     except ApiError as error:
         return _result(topic.name, error)
     overrides = {name: value for name, value in configs.items() if value is not None}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mockbroker.core.cluster import Cluster
+from mockbroker.core.quotas.throttling import ThrottledError
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -14,6 +16,8 @@ from mockbroker_protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from mockbroker_protocol.types import ZERO_UUID
+
+STRICT_QUOTA_SINCE = 5
 
 
 @api(ApiKey.DELETE_TOPICS, versions=(1, 6))
@@ -29,9 +33,10 @@ def delete_topics(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTo
     if request.timeout_ms <= 0:  # past its deadline before the controller comes to it
         error = ErrorCode.REQUEST_TIMED_OUT
         return DeleteTopicsResponse(responses=[_result(t, error, None) for t in wanted])
+    quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
     responses = list(_refused(wanted))
-    responses += _delete(cluster, wanted)
-    return DeleteTopicsResponse(responses=responses)
+    responses += _delete(cluster, wanted, quota)
+    return DeleteTopicsResponse(throttle_time_ms=quota.wait_ms, responses=responses)
 
 
 def _result(topic: DeleteTopicState, error: ErrorCode, message: str | None) -> DeletableTopicResult:
@@ -68,7 +73,9 @@ def _by_id(wanted: list[DeleteTopicState]) -> list[DeleteTopicState]:
     return [t for t in wanted if t.name is None and t.topic_id != ZERO_UUID]
 
 
-def _delete(cluster: Cluster, wanted: list[DeleteTopicState]) -> Iterator[DeletableTopicResult]:
+def _delete(
+    cluster: Cluster, wanted: list[DeleteTopicState], quota: MutationQuota
+) -> Iterator[DeletableTopicResult]:
     """Delete what is named once, by name or by id, and tell how that went."""
     ids = [topic.topic_id for topic in _by_id(wanted)]
     names = [topic.name or "" for topic in _by_name(wanted)]
@@ -99,5 +106,11 @@ def _delete(cluster: Cluster, wanted: list[DeleteTopicState]) -> Iterator[Deleta
         else:
             doomed[name] = topic.topic_id
     for name, topic_id in doomed.items():
+        state = DeleteTopicState(name=name, topic_id=topic_id)
+        try:
+            quota.draw(len(cluster.topics[name].partitions))
+        except ThrottledError as throttled:
+            yield _result(state, throttled.error, throttled.message)
+            continue
         cluster.delete_topic(name)
-        yield _result(DeleteTopicState(name=name, topic_id=topic_id), ErrorCode.NONE, None)
+        yield _result(state, ErrorCode.NONE, None)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.fetch_session import FetchContext, next_epoch
+from mockbroker.core.fetch_session import NO_SESSION, FetchContext, next_epoch
 from mockbroker.core.partition import Partition
 from mockbroker.handlers.base import Parked, api
 from mockbroker.handlers.fetch_read import Answer, FetchReader
+from mockbroker.handlers.throttling import fetched
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -54,36 +55,50 @@ def _respond(
 ) -> FetchResponse:
     """Make the response of the answers, and remember in the session what was told."""
     session = context.session
-    if session is not None:
-        if session.epoch != next_epoch(request.session_epoch):
-            # Another request used the session while this one was parked.
-            return FetchResponse(error_code=_INVALID_EPOCH, session_id=session.session_id)
-        session_id = session.session_id
-    elif context.opens_session:
-        session_id = ctx.broker.fetch_sessions.create(
-            context.targets,
-            by_id=context.by_id,
-            privileged=reader.from_follower,
-            now_ms=ctx.now_ms,
-        )
-    else:
-        session_id = 0
+    if session is not None and session.epoch != next_epoch(request.session_epoch):
+        # Another request used the session while this one was parked.
+        return FetchResponse(error_code=_INVALID_EPOCH, session_id=session.session_id)
+    topics = _topics(context, answers)
+    if ctx.cluster.quotas.throttling is not None and not reader.from_follower:
+        wait_ms = fetched(ctx, FetchResponse(responses=topics))
+        if wait_ms > 0:
+            session_id = NO_SESSION if session is None else session.session_id
+            return FetchResponse(throttle_time_ms=wait_ms, session_id=session_id)
+    session_id = _session_id(ctx, context, reader)
     if session_id:
         reader.remember(answers)
-    topics: list[FetchableTopicResponse] = []
-    topic_key: str | bytes | None = None
-    for target, data in answers:
-        # Partitions of a topic that follow each other share its entry (FetchResponse.of).
-        if target.key[0] != topic_key:
-            topic_key = target.key[0]
-            name = "" if context.by_id else target.topic or ""
-            topics.append(FetchableTopicResponse(name, target.topic_id, []))
-        topics[-1].partitions.append(data)
     return FetchResponse(
         session_id=session_id,
         responses=topics,
         node_endpoints=[] if reader.from_follower else reader.hints.endpoints(NodeEndpoint),
     )
+
+
+def _session_id(ctx: RequestContext, context: FetchContext, reader: FetchReader) -> int:
+    """The session that what is told now is remembered in; a new one where one is asked for."""
+    if context.session is not None:
+        return context.session.session_id
+    if not context.opens_session:
+        return NO_SESSION
+    return ctx.broker.fetch_sessions.create(
+        context.targets,
+        by_id=context.by_id,
+        privileged=reader.from_follower,
+        now_ms=ctx.now_ms,
+    )
+
+
+def _topics(context: FetchContext, answers: list[Answer]) -> list[FetchableTopicResponse]:
+    """Partitions of a topic that follow each other share its entry (FetchResponse.of)."""
+    topics: list[FetchableTopicResponse] = []
+    topic_key: str | bytes | None = None
+    for target, data in answers:
+        if target.key[0] != topic_key:
+            topic_key = target.key[0]
+            name = "" if context.by_id else target.topic or ""
+            topics.append(FetchableTopicResponse(name, target.topic_id, []))
+        topics[-1].partitions.append(data)
+    return topics
 
 
 class _PendingFetch:

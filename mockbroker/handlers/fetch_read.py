@@ -16,6 +16,7 @@ from mockbroker.core.partition import Partition
 from mockbroker.core.replication.replica import Replica
 from mockbroker.core.replication.replica_selector import preferred_replica
 from mockbroker.handlers.leader_hints import LeaderHints
+from mockbroker.handlers.throttling import client_of
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import (
     AbortedTransaction,
@@ -98,6 +99,9 @@ class FetchReader:
             request.rack_id if version >= FOLLOWER_FETCH_SINCE and not self.from_follower else ""
         )
         self._bytes_max = min(request.max_bytes, ctx.cluster.config_int("fetch.max.bytes"))
+        throttling = ctx.cluster.quotas.throttling
+        if throttling is not None and not self.from_follower:
+            self._bytes_max = throttling.fetchable_bytes(client_of(ctx), self._bytes_max)
         self._bytes_min = min(request.min_bytes, self._bytes_max)
         self._by_id = context.by_id
         self._incremental = context.session is not None

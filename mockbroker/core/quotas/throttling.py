@@ -141,13 +141,13 @@ class Throttling:
         self.throttled[quota] = self.throttled.get(quota, 0) + 1
         self.throttled_ms[quota] = self.throttled_ms.get(quota, 0) + wait_ms
 
-    def fetchable_bytes(self, client: Client) -> int | None:
-        """The most that a fetch may bring without having to wait for certain; None for no end."""
+    def fetchable_bytes(self, client: Client, wanted: int) -> int:
+        """So much of what is wanted as a fetch may bring without having to wait for certain."""
         limit = self._limit(FETCH, client)
         if limit is None:
-            return None
+            return wanted
         samples, window_ms = self.windows
-        return int(limit.value * (samples - 1) * window_ms / 1000)
+        return min(wanted, int(limit.value * (samples - 1) * window_ms / 1000))
 
     def limits_fetches(self, client: Client) -> bool:
         return self._limit(FETCH, client) is not None

@@ -1,0 +1,136 @@
+"""What a client's request costs it: answers that tell it to wait, and how long it is left waiting.
+
+The answer goes out at once and names the time; then the connection is not read until that has
+passed (KIP-219). Each broker keeps the accounts of its own clients.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
+
+from mockbroker.core.quotas.throttling import (
+    FETCH,
+    MUTATION,
+    PRODUCE,
+    REQUEST,
+    Client,
+    ThrottledError,
+)
+from mockbroker.handlers.base import NO_RESPONSE, EncodedResponse, Outcome
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.codec import response_codec
+
+if TYPE_CHECKING:
+    from mockbroker.core.quotas.throttling import Throttling
+    from mockbroker.handlers.base import RequestContext
+    from mockbroker_protocol.messages.fetch import FetchResponse
+
+# Requests of brokers, and those by which a client proves who it is: their time does not count.
+EXEMPT = frozenset((ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE))
+
+
+class Bill(NamedTuple):
+    """What a request took: bytes of its frame, ns of its handler."""
+
+    size: int
+    spent_ns: int
+
+
+class Charged(NamedTuple):
+    """The answer as it is to be sent, and for how many ms the connection is then left alone."""
+
+    response: object
+    wait_ms: int
+    quota: str
+
+
+def client_of(ctx: RequestContext) -> Client:
+    """Whom quotas know the sender of a request as."""
+    return Client(ctx.connection.principal.partition(":")[2], ctx.client_id)
+
+
+def charge(throttling: Throttling, ctx: RequestContext, response: Any, bill: Bill) -> Charged:
+    """Count a request and its answer, and tell in the answer how long to wait.
+
+    An answer may name a time already, for its fetched bytes or its changes to topics; then the
+    longer one holds.
+    """
+    key = ctx.header.api_key
+    if isinstance(response, Outcome) and response is not NO_RESPONSE:
+        return Charged(response, 0, "")
+    now_ms = ctx.cluster.now_ms()
+    client = client_of(ctx)
+    broker_id = ctx.broker.node_id
+    wait_ms, quota = getattr(response, "throttle_time_ms", 0), _TOLD_BY_HANDLER.get(key, MUTATION)
+    if key == ApiKey.PRODUCE:
+        wait_ms, quota = throttling.produced(broker_id, client, bill.size, now_ms), PRODUCE
+    if response is not NO_RESPONSE and key not in EXEMPT:
+        spent_ms = throttling.handled(broker_id, client, bill.spent_ns, now_ms)
+        if spent_ms >= wait_ms:
+            wait_ms, quota = spent_ms, REQUEST
+    if wait_ms <= 0:
+        return Charged(response, 0, "")
+    throttling.note(quota, wait_ms)
+    return Charged(_told(ctx, response, wait_ms), wait_ms, quota)
+
+
+# Whose quota it is that a handler told the client of.
+_TOLD_BY_HANDLER = {int(ApiKey.FETCH): FETCH}
+
+
+def _told(ctx: RequestContext, response: Any, wait_ms: int) -> object:
+    """The answer with the time in it, where its version has a place for that."""
+    if isinstance(response, EncodedResponse):
+        # Shared between connections; such a one is made anew for a client that has to wait.
+        codec = response_codec(ctx.header.api_key, ctx.api_version)
+        response = codec.decode(b"".join(response.parts))[0]
+    if not hasattr(response, "throttle_time_ms"):
+        return response
+    return replace(response, throttle_time_ms=wait_ms)
+
+
+def fetched(ctx: RequestContext, response: FetchResponse) -> int:
+    """Count the bytes of an answer to a consumer; how long it has to wait for them, if at all.
+
+    Then it is to be sent nothing now (FetchContext.getThrottledResponse).
+    """
+    throttling = ctx.cluster.quotas.throttling
+    if throttling is None:
+        return 0
+    client = client_of(ctx)
+    if not throttling.limits_fetches(client):
+        return 0
+    parts = response_codec(ApiKey.FETCH, ctx.api_version).encode(response)
+    size = 4 + sum(len(part) for part in parts)
+    return throttling.fetched(ctx.broker.node_id, client, size, ctx.cluster.now_ms())
+
+
+class MutationQuota:
+    """What one request may change of topics (KIP-599), counted in partitions.
+
+    From version `strict_since` on, changes above the quota are refused with
+    THROTTLING_QUOTA_EXCEEDED; before, they are made and the client has to wait. `wait_ms` is what
+    the answer is to tell.
+    """
+
+    def __init__(self, ctx: RequestContext, strict_since: int) -> None:
+        self._throttling = ctx.cluster.quotas.throttling
+        self._ctx = ctx
+        self._strict = ctx.api_version >= strict_since
+        self.wait_ms = 0
+
+    def draw(self, partitions: int) -> None:
+        """Count partitions that are about to be made or dropped. Raises ThrottledError."""
+        if self._throttling is None:
+            return
+        try:
+            wait_ms = self._throttling.mutate(
+                client_of(self._ctx), partitions, self._ctx.now_ms, strict=self._strict
+            )
+        except ThrottledError as error:
+            self.wait_ms = error.wait_ms
+            raise
+        if wait_ms > 0:
+            self.wait_ms = wait_ms
