@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from mockbroker.actors.broker_host import Gate
+from mockbroker.actors.muting import admitted, left_alone
 from mockbroker.actors.routes import API_VERSIONS, Route, route_of
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import Buffer, Transport
@@ -35,6 +36,7 @@ from mockbroker.handlers.base import (
     Parked,
     RequestContext,
 )
+from mockbroker.handlers.throttling import Bill, charge
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.exceptions import DecodeError, EncodeError
@@ -80,6 +82,7 @@ class Connection:
         "_info",
         "_journal",
         "_listener",
+        "_mute_ms",
         "_now_ms",
         "_request_bytes_max",
         "_routes",
@@ -123,6 +126,7 @@ class Connection:
         self._start = 0  # the inbox holds bytes [start, filled)
         self._filled = 0
         self._answers = 0
+        self._mute_ms = 0  # how long not to read after the answer that goes out now
 
     async def run(self) -> None:
         """Serve until the client or the server closes."""
@@ -132,7 +136,8 @@ class Connection:
         why = "over"
         try:
             with self._scope:
-                await self._serve_all()
+                if await admitted(self._cluster, self._broker, self._info):
+                    await self._serve_all()
         except (OSError, trio.ClosedResourceError) as error:
             why = f"the client went away: {error}"
             log.debug("%s went away: %s", self._peer(), error)
@@ -165,6 +170,8 @@ class Connection:
                 return
             if rest:
                 await self._transport.send_rest(rest)
+            if self._mute_ms:
+                await self._stay_mute()
             self._answers += 1
             if self._answers >= ANSWERS_BETWEEN_YIELDS:
                 self._answers = 0
@@ -176,6 +183,13 @@ class Connection:
         self.parked = False
         self.active_ms = self._now_ms()
         return rest
+
+    async def _stay_mute(self) -> None:
+        wait_ms, self._mute_ms = self._mute_ms, 0
+        self.parked = True
+        await left_alone(self._cluster, wait_ms)
+        self.parked = False
+        self.active_ms = self._now_ms()
 
     def _peer(self) -> str:
         return (
@@ -253,7 +267,9 @@ class Connection:
 
     def _serve(self, frame: bytearray) -> Sequence[Buffer] | Unanswered | None:
         """Answer one request: what the socket did not take of it, or None to close instead."""
-        started_ns = perf_counter_ns() if self._trace is not None else 0
+        throttling = self._cluster.quotas.throttling
+        timed = self._trace is not None or throttling is not None
+        started_ns = perf_counter_ns() if timed else 0
         view = memoryview(frame)
         try:
             header, position = decode_request_header(view)
@@ -278,6 +294,8 @@ class Connection:
             response = route.api.handle(context, request)
         except Exception as error:
             response = self._failed(context, request, route, error)
+        if throttling is not None:
+            context.bill = Bill(throttling, len(frame), perf_counter_ns() - started_ns)
         if type(response) is Parked:
             if not response.done:
                 answer = partial(self._answer, context, request, route, started_ns)
@@ -304,6 +322,8 @@ class Connection:
         header = context.header
         requests = self._stats.requests
         requests[header.api_key] = requests.get(header.api_key, 0) + 1
+        if context.bill is not None:
+            response, self._mute_ms = charge(context, response, context.bill)
         if self._trace is not None:
             self._trace(context, request, response, perf_counter_ns() - started_ns)
         if isinstance(response, Outcome):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.security.sasl.authenticator import Authenticator
+    from mockbroker.handlers.throttling import Bill
     from mockbroker_protocol import ApiKey
     from mockbroker_protocol.headers import RequestHeader
 
@@ -107,7 +108,7 @@ class RequestContext:
     (ms), and its number in the journal (0 without one).
     """
 
-    __slots__ = ("broker", "cluster", "connection", "header", "listener", "now_ms", "seq")
+    __slots__ = ("bill", "broker", "cluster", "connection", "header", "listener", "now_ms", "seq")
 
     def __init__(
         self,
@@ -125,6 +126,8 @@ class RequestContext:
         self.connection = connection
         self.now_ms = now_ms
         self.seq = 0
+        # What the request took, while quotas are set.
+        self.bill: Bill | None = None
 
     @property
     def api_version(self) -> int:

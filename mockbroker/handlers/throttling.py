@@ -32,18 +32,11 @@ EXEMPT = frozenset((ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL
 
 
 class Bill(NamedTuple):
-    """What a request took: bytes of its frame, ns of its handler."""
+    """What a request took: bytes of its frame, ns of its handler; and who counts them."""
 
+    throttling: Throttling
     size: int
     spent_ns: int
-
-
-class Charged(NamedTuple):
-    """The answer as it is to be sent, and for how many ms the connection is then left alone."""
-
-    response: object
-    wait_ms: int
-    quota: str
 
 
 def client_of(ctx: RequestContext) -> Client:
@@ -51,29 +44,30 @@ def client_of(ctx: RequestContext) -> Client:
     return Client(ctx.connection.principal.partition(":")[2], ctx.client_id)
 
 
-def charge(throttling: Throttling, ctx: RequestContext, response: Any, bill: Bill) -> Charged:
-    """Count a request and its answer, and tell in the answer how long to wait.
+def charge(ctx: RequestContext, response: Any, bill: Bill) -> tuple[object, int]:
+    """Count a request and its answer: the answer to send, and for how many ms then not to read.
 
     An answer may name a time already, for its fetched bytes or its changes to topics; then the
     longer one holds.
     """
     key = ctx.header.api_key
     if isinstance(response, Outcome) and response is not NO_RESPONSE:
-        return Charged(response, 0, "")
+        return response, 0
+    throttling, size, spent_ns = bill
     now_ms = ctx.cluster.now_ms()
     client = client_of(ctx)
     broker_id = ctx.broker.node_id
     wait_ms, quota = getattr(response, "throttle_time_ms", 0), _TOLD_BY_HANDLER.get(key, MUTATION)
     if key == ApiKey.PRODUCE:
-        wait_ms, quota = throttling.produced(broker_id, client, bill.size, now_ms), PRODUCE
+        wait_ms, quota = throttling.produced(broker_id, client, size, now_ms), PRODUCE
     if response is not NO_RESPONSE and key not in EXEMPT:
-        spent_ms = throttling.handled(broker_id, client, bill.spent_ns, now_ms)
-        if spent_ms >= wait_ms:
-            wait_ms, quota = spent_ms, REQUEST
+        busy_ms = throttling.handled(broker_id, client, spent_ns, now_ms)
+        if busy_ms >= wait_ms:
+            wait_ms, quota = busy_ms, REQUEST
     if wait_ms <= 0:
-        return Charged(response, 0, "")
+        return response, 0
     throttling.note(quota, wait_ms)
-    return Charged(_told(ctx, response, wait_ms), wait_ms, quota)
+    return _told(ctx, response, wait_ms), wait_ms
 
 
 # Whose quota it is that a handler told the client of.
