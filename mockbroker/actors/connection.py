@@ -28,6 +28,7 @@ from mockbroker.actors.transport import Buffer, Transport
 from mockbroker.actors.unanswered import Unanswered
 from mockbroker.core.errors import ApiError
 from mockbroker.handlers.api_versions import unsupported_version_response
+from mockbroker.handlers.authorization import guarded
 from mockbroker.handlers.base import (
     NO_RESPONSE,
     ConnectionInfo,
@@ -291,7 +292,10 @@ class Connection:
         except DecodeError as error:
             raise ProtocolError(f"{route.api.key.name} v{header.api_version}: {error}") from None
         try:
-            response = route.api.handle(context, request)
+            if self._cluster.authorizer is None:
+                response = route.api.handle(context, request)
+            else:
+                response = guarded(route.api, context, request)
         except Exception as error:
             response = self._failed(context, request, route, error)
         if throttling is not None:

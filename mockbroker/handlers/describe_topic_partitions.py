@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.partition import Partition
+from mockbroker.core.security.acls import Operation
 from mockbroker.core.security.authorized_operations import TOPIC_OPERATIONS
 from mockbroker.core.topic import INTERNAL_TOPICS
+from mockbroker.handlers.authorization.access import Access
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.metadata import missing_topic_error
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -31,6 +33,9 @@ def describe_topic_partitions(
         return _refuse(request)
     first = "" if cursor is None else cursor.topic_name
     names = sorted(name for name in wanted if name >= first)
+    if cluster.authorizer is not None:
+        access = Access(ctx)
+        names = [name for name in names if access.topic(Operation.DESCRIBE, name)]
     limit = min(
         cluster.config_int("max.request.partition.size.limit"), request.response_partition_limit
     )

@@ -8,6 +8,7 @@ may exceed the limits, by one batch (KIP-74).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.fetch_session import FetchContext, FetchTarget
@@ -46,6 +47,7 @@ _FENCED_LEADER_EPOCH = int(ErrorCode.FENCED_LEADER_EPOCH)
 _UNKNOWN_LEADER_EPOCH = int(ErrorCode.UNKNOWN_LEADER_EPOCH)
 _UNKNOWN_TOPIC_ID = int(ErrorCode.UNKNOWN_TOPIC_ID)
 _INCONSISTENT_TOPIC_ID = int(ErrorCode.INCONSISTENT_TOPIC_ID)
+_TOPIC_DENIED = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 _HINTED = (_NOT_LEADER, _FENCED_LEADER_EPOCH)
 
 Answer = tuple[FetchTarget, PartitionData]
@@ -59,6 +61,7 @@ class FetchReader:
     """
 
     __slots__ = (
+        "_access",
         "_by_id",
         "_bytes_max",
         "_bytes_min",
@@ -107,6 +110,9 @@ class FetchReader:
         self._incremental = context.session is not None
         self._targets = context.targets
         self._urgent = False
+        self._access = (
+            None if ctx.cluster.authorizer is None else _FetchAccess(ctx, self.from_follower)
+        )
         self.hints = LeaderHints(ctx)
         self.must_answer = False
 
@@ -144,7 +150,9 @@ class FetchReader:
 
     def _resolve(self, target: FetchTarget) -> Partition | int:
         """The partition a target means, or the error code when there is none."""
-        cluster = self._cluster
+        cluster, access = self._cluster, self._access
+        if access is not None and self.from_follower and not access.allows(""):
+            return _TOPIC_DENIED
         name = target.topic
         if self._by_id:
             topic = cluster.topics_by_id.get(target.topic_id)
@@ -157,6 +165,10 @@ class FetchReader:
                 topic = cluster.topics.get(name)
         else:
             topic = cluster.topics.get(name or "")
+        if access is not None and not self.from_follower:
+            known = name or "" if topic is None else topic.name
+            if not access.allows(known):
+                return _TOPIC_DENIED
         index = target.request.partition
         if topic is None or not 0 <= index < len(topic.partitions):
             return _UNKNOWN_TOPIC_OR_PARTITION
@@ -328,6 +340,25 @@ class FetchReader:
             if incremental and data.records:
                 del self._targets[target.key]
                 self._targets[target.key] = target
+
+
+class _FetchAccess:
+    """What the fetcher may read: judged once, so that a parked fetch ends as it began."""
+
+    __slots__ = ("_judge", "_verdicts")
+
+    def __init__(self, ctx: RequestContext, from_follower: bool) -> None:
+        from mockbroker.handlers.authorization.access import Access
+        from mockbroker.handlers.authorization.records import may_fetch
+
+        self._judge = partial(may_fetch, Access(ctx), from_follower=from_follower)
+        self._verdicts: dict[str, bool] = {}
+
+    def allows(self, topic: str) -> bool:
+        verdict = self._verdicts.get(topic)
+        if verdict is None:
+            verdict = self._verdicts[topic] = self._judge(topic)
+        return verdict
 
 
 def _aborted(log: ReplicaLog, offset: int, size: int) -> list[AbortedTransaction]:

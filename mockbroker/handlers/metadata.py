@@ -35,9 +35,10 @@ from mockbroker_protocol.messages.metadata import (
 from mockbroker_protocol.types import ZERO_UUID
 
 FIRST_FLEXIBLE_VERSION = 9
+CLUSTER_OPERATIONS_UNTIL = 10  # DescribeCluster tells them afterwards
 
 
-class _Shape(NamedTuple):
+class Shape(NamedTuple):
     """What decides the bytes of a topic's piece."""
 
     version: int
@@ -49,26 +50,32 @@ class _Shape(NamedTuple):
 def metadata(ctx: RequestContext, request: MetadataRequest) -> EncodedResponse | MetadataResponse:
     """Answer for the topics asked for, creating missing ones where Kafka would."""
     cluster, version = ctx.cluster, ctx.api_version
-    shape = _Shape(version, ctx.listener, request.include_topic_authorized_operations)
+    shape = Shape(version, ctx.listener, request.include_topic_authorized_operations)
     topics = request.topics
-    cluster_operations = version <= 10 and request.include_cluster_authorized_operations
-    if topics is None or (version == 0 and not topics):
+    asked = version <= CLUSTER_OPERATIONS_UNTIL and request.include_cluster_authorized_operations
+    cluster_operations = CLUSTER_OPERATIONS if asked else NOT_ASKED
+    if topics is None or asks_for_all(request, version):
         key = ("metadata", shape, cluster_operations)
         whole = cluster.memo.get(key)
         if not isinstance(whole, EncodedResponse):
-            pieces = [_piece(cluster, topic, shape) for topic in cluster.topics.values()]
-            whole = _assemble(cluster, shape, cluster_operations, pieces)
+            pieces = [piece(cluster, topic, shape) for topic in cluster.topics.values()]
+            whole = assemble(cluster, shape, cluster_operations, pieces)
             cluster.memo[key] = whole
         return whole
-    malformed = _why_malformed(topics, version)
+    malformed = why_malformed(topics, version)
     if malformed is not None:
         return _refuse(topics, malformed)
-    return _assemble(
+    return assemble(
         cluster, shape, cluster_operations, _named_pieces(cluster, request, topics, shape)
     )
 
 
-def _why_malformed(topics: list[MetadataRequestTopic], version: int) -> ErrorCode | None:
+def asks_for_all(request: MetadataRequest, version: int) -> bool:
+    """Whether a request is about every topic."""
+    return request.topics is None or (version == 0 and not request.topics)
+
+
+def why_malformed(topics: list[MetadataRequestTopic], version: int) -> ErrorCode | None:
     """Names came first; ids may stand in for them from version 12 on."""
     if version < 12:
         if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in topics):
@@ -98,15 +105,15 @@ def _named_pieces(
     cluster: Cluster,
     request: MetadataRequest,
     topics: list[MetadataRequestTopic],
-    shape: _Shape,
+    shape: Shape,
 ) -> list[bytes]:
     ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
     if ids:  # names in the same request are not looked at
         found = [(topic_id, cluster.topics_by_id.get(topic_id)) for topic_id in ids]
         return [
-            _piece(cluster, topic, shape)
+            piece(cluster, topic, shape)
             if topic is not None
-            else _encode_topic(
+            else encode_topic(
                 MetadataResponseTopic(
                     error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
                 ),
@@ -119,18 +126,18 @@ def _named_pieces(
     for name in dict.fromkeys(topic.name or "" for topic in topics):
         topic = cluster.topics.get(name)
         if topic is not None:
-            pieces.append(_piece(cluster, topic, shape))
+            pieces.append(piece(cluster, topic, shape))
             continue
         error = missing_topic_error(name)
         if may_create and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            _auto_create(cluster, name)
+            auto_create(cluster, name)
         missing = MetadataResponseTopic(
             error_code=error,
             name=name,
             is_internal=name in INTERNAL_TOPICS,
             topic_authorized_operations=TOPIC_OPERATIONS if shape.operations else NOT_ASKED,
         )
-        pieces.append(_encode_topic(missing, shape.version))
+        pieces.append(encode_topic(missing, shape.version))
     return pieces
 
 
@@ -141,7 +148,7 @@ def missing_topic_error(name: str) -> ErrorCode:
     return ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def _auto_create(cluster: Cluster, name: str) -> None:
+def auto_create(cluster: Cluster, name: str) -> None:
     """Create a topic for the next request to see.
 
     Kafka sends the creation to the controller and answers before it is done; what fails there, the
@@ -157,7 +164,7 @@ def _auto_create(cluster: Cluster, name: str) -> None:
 # ---------------------------------------------------------------------------------
 
 
-def describe_topic(cluster: Cluster, topic: Topic, shape: _Shape) -> MetadataResponseTopic:
+def describe_topic(cluster: Cluster, topic: Topic, shape: Shape) -> MetadataResponseTopic:
     """What Metadata tells of an existing topic."""
     reachable = cluster.reachable_brokers(shape.listener)
     return MetadataResponseTopic(
@@ -170,7 +177,7 @@ def describe_topic(cluster: Cluster, topic: Topic, shape: _Shape) -> MetadataRes
 
 
 def _describe_partition(
-    cluster: Cluster, reachable: dict[int, Endpoint], partition: Partition, shape: _Shape
+    cluster: Cluster, reachable: dict[int, Endpoint], partition: Partition, shape: Shape
 ) -> MetadataResponsePartition:
     replicas, isr = partition.replicas, partition.isr
     offline = cluster.offline_replicas(partition, reachable)
@@ -195,13 +202,13 @@ def _describe_partition(
     )
 
 
-def _piece(cluster: Cluster, topic: Topic, shape: _Shape) -> bytes:
+def piece(cluster: Cluster, topic: Topic, shape: Shape) -> bytes:
     """The bytes of `topic` inside an answer of this shape, kept until the topic changes."""
-    piece = topic.memo.get(shape)
-    if not isinstance(piece, bytes):
-        piece = _encode_topic(describe_topic(cluster, topic, shape), shape.version)
-        topic.memo[shape] = piece
-    return piece
+    encoded = topic.memo.get(shape)
+    if not isinstance(encoded, bytes):
+        encoded = encode_topic(describe_topic(cluster, topic, shape), shape.version)
+        topic.memo[shape] = encoded
+    return encoded
 
 
 _CUTS: dict[int, slice] = {}  # by version: where the topic of an otherwise empty answer stands
@@ -211,7 +218,7 @@ def _encode(response: MetadataResponse, version: int) -> bytes:
     return b"".join(response_codec(ApiKey.METADATA, version).encode(response))
 
 
-def _encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
+def encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
     """One element of the array of topics, cut out of an answer that holds nothing else."""
     cut = _CUTS.get(version)
     if cut is None:
@@ -233,8 +240,8 @@ def _around_topics(response: MetadataResponse, version: int) -> tuple[int, bytes
     return end, without[end:]
 
 
-def _assemble(
-    cluster: Cluster, shape: _Shape, cluster_operations: bool, pieces: Iterable[bytes]
+def assemble(
+    cluster: Cluster, shape: Shape, cluster_operations: int, pieces: Iterable[bytes]
 ) -> EncodedResponse:
     pieces = list(pieces)
     head, tail = _envelope(cluster, shape, cluster_operations)
@@ -242,7 +249,7 @@ def _assemble(
     return EncodedResponse([b"".join((head, count, *pieces, tail))])
 
 
-def _envelope(cluster: Cluster, shape: _Shape, cluster_operations: bool) -> tuple[bytes, bytes]:
+def _envelope(cluster: Cluster, shape: Shape, cluster_operations: int) -> tuple[bytes, bytes]:
     """The answer's bytes before the count of topics and after the topics."""
     key = ("metadata envelope", shape.version, shape.listener, cluster_operations)
     known = cluster.memo.get(key)
@@ -258,7 +265,7 @@ def _envelope(cluster: Cluster, shape: _Shape, cluster_operations: bool) -> tupl
         ],
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if cluster_operations else NOT_ASKED,
+        cluster_authorized_operations=cluster_operations,
     )
     end, tail = _around_topics(response, shape.version)
     start = end - len(_array_count(0, shape.version))

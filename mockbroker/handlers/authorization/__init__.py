@@ -1,0 +1,72 @@
+"""Authorization: what each API asks of the authorizer, and what it tells those who may not.
+
+Nouns: a *guard* stands in front of the handler of one API. It asks what the principal of the
+connection may do, hands the handler what is left of the request, and puts what it refused into the
+answer; so handlers know of nobody but clients who may do everything. Its *rules* say the same in
+words, and make up a page of the docs. Where what is refused cannot be taken out beforehand (a fetch
+session, a regular expression), a handler asks by itself, by way of `Access`.
+
+Without an authorizer no guard is called or even loaded. With one, every request is judged anew, so
+a change of the ACLs holds from the next request on.
+
+Source: KafkaApis, ControllerApis, AuthHelper.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.handlers.authorization.access import GUARDS, Access
+from mockbroker.handlers.base import FORWARDED, Parked
+from mockbroker_protocol import ApiKey
+
+if TYPE_CHECKING:
+    from mockbroker.handlers.base import Api, RequestContext
+
+ROOMS = (
+    "admin",
+    "configs",
+    "groups",
+    "metadata",
+    "offsets",
+    "records",
+    "topics",
+    "transactions",
+)
+
+OPEN = {
+    ApiKey.API_VERSIONS: "asked before the client has said who it is",
+    ApiKey.SASL_HANDSHAKE: "asked before the client has proved who it is",
+    ApiKey.SASL_AUTHENTICATE: "asked before the client has proved who it is",
+    ApiKey.CREATE_DELEGATION_TOKEN: "CREATE_TOKENS on the owner, if it is somebody else"
+    " (asked by the handler itself): `DELEGATION_TOKEN_AUTHORIZATION_FAILED`",
+    ApiKey.RENEW_DELEGATION_TOKEN: "for the token's owner and renewers",
+    ApiKey.EXPIRE_DELEGATION_TOKEN: "for the token's owner and renewers",
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: "one's own; of others those with DESCRIBE on the token or"
+    " DESCRIBE_TOKENS on its owner (asked by the handler itself): the others are left out",
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: "everyone may",
+    ApiKey.PUSH_TELEMETRY: "everyone may",
+}
+"""The APIs without a guard, and why, in words for the docs."""
+
+_FORWARDED = frozenset(ApiKey[name] for name in FORWARDED)
+
+
+def guarded(api: Api, ctx: RequestContext, request: Any) -> object:
+    """What the handler of `api` answers to a client that may not do everything."""
+    if not GUARDS:
+        load_all()
+    guard = GUARDS.get(api.key)
+    if guard is None:
+        return api.handle(ctx, request)
+    if api.key in _FORWARDED and not ctx.cluster.has_controller:
+        return Parked()  # the controller would have to judge
+    return guard.judge(Access(ctx), request, partial(api.handle, ctx))
+
+
+def load_all() -> None:
+    """Fill `GUARDS` with the guards of every room."""
+    for room in ROOMS:
+        import_module(f"{__name__}.{room}")
