@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+
 import pytest
 
 from tests.support.python_transactions import PRODUCERS, Make
+from tests.support.tour import POMS
+from tests.support.transactional_clients import FranzGo, Java, Tours
 from tests.support.watched import kafka, log
 
 __all__ = ["kafka", "log"]
+
+OTHERS = [
+    *(pytest.param(f"java-{version}", marks=pytest.mark.java) for version in POMS),
+    pytest.param("franz-go", marks=pytest.mark.go),
+]
 
 
 @pytest.fixture(params=list(PRODUCERS))
@@ -14,8 +24,24 @@ def make(request: pytest.FixtureRequest) -> Make:
     return PRODUCERS[request.param]
 
 
-@pytest.fixture(params=[name for name in PRODUCERS if name != "kafka-python"])
-def outliving(request: pytest.FixtureRequest) -> Make:
+@pytest.fixture(scope="session")
+def tours() -> Iterator[Tours]:
+    """JVMs with the Java clients, started when a test asks for them."""
+    opened = Tours()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(params=[*PRODUCERS, *OTHERS])
+def make_any(request: pytest.FixtureRequest, tours: Tours) -> Make:
+    """Opens transactional producers of one of all clients: Java's 3.9 speaks the first protocol
+    of transactions, Java's 4.3 and franz-go the second.
+    """
+    return _maker(request.param, tours)
+
+
+@pytest.fixture(params=[*(name for name in PRODUCERS if name != "kafka-python"), *OTHERS])
+def make_outliving(request: pytest.FixtureRequest, tours: Tours) -> Make:
     """Opens producers of the clients that outlive their coordinator.
 
     kafka-python 3.0 does not: when the dead coordinator refuses its connection, its
@@ -24,4 +50,12 @@ def outliving(request: pytest.FixtureRequest) -> Make:
     again), and commit_transaction() waits for ever. A coordinator that moves and stays alive
     does it no harm.
     """
-    return PRODUCERS[request.param]
+    return _maker(request.param, tours)
+
+
+def _maker(client: str, tours: Tours) -> Make:
+    if client == "franz-go":
+        return FranzGo
+    if client.startswith("java-"):
+        return partial(Java, tours[client.removeprefix("java-")])
+    return PRODUCERS[client]

@@ -1,81 +1,30 @@
-"""Brokers that die in the middle of a transaction: whoever coordinates or leads, nothing is lost
-and nothing is half done.
+"""Brokers that move and die around a transaction: whoever coordinates or leads, nothing is lost and
+nothing is half done.
 
-For each state of the coordinator a test holds it there and shows what producers and consumers see.
+Each client in each state of its transactional id. The clients of the second protocol of
+transactions (Java 4.3, franz-go) and those of the first (all others) do the same here.
 """
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from confluent_kafka import TopicPartition
 
 from mockbroker.actors.config import TopicSpec
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.replication.network import Message
 from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
-from mockbroker.core.txn.marker_sender import MARKER
 from mockbroker_fixtures import Cluster
-from tests.support.librdkafka import TIMEOUT_S, open_consumer, poll, values
-from tests.support.python_transactions import ConfluentKafka, Failed, Make
-from tests.support.waiting import wait_until
-
-ID = "moving"
-FOREVER_MS = 3_600_000
-
-
-def coordinator(kafka: Cluster) -> int:
-    """The broker that leads the id's partition of __transaction_state."""
-
-    def find(cluster: CoreCluster) -> int:
-        index = cluster.find_coordinator_partition(ID, TRANSACTION_STATE_TOPIC)
-        partition = cluster.partition(TRANSACTION_STATE_TOPIC, index)
-        assert partition is not None
-        return partition.leader_id
-
-    return kafka.call(find)
-
-
-def state(kafka: Cluster) -> str:
-    def find(cluster: CoreCluster) -> str:
-        for broker in cluster.brokers.values():
-            shard = broker.transactions.shard_of(ID)
-            transactions = getattr(shard, "transactions", {})
-            if ID in transactions:
-                return str(transactions[ID].state.value)
-        return "nowhere"
-
-    return kafka.call(find)
-
-
-def wait_for_state(kafka: Cluster, wanted: str) -> None:
-    wait_until(lambda: state(kafka) == wanted, what=wanted)
-
-
-def hold_markers(kafka: Cluster) -> None:
-    """Let no marker arrive: an end that is decided stays so."""
-
-    def late(message: Message) -> int | None:
-        return FOREVER_MS if message.what == MARKER else None
-
-    kafka.call(lambda cluster: cluster.replication.network.hooks.append(late))
-
-
-def let_markers_go(kafka: Cluster) -> None:
-    """From now on; those on their way stay there."""
-    kafka.call(lambda cluster: cluster.replication.network.hooks.clear())
-
-
-def committed(kafka: Cluster, count: int, partition: int = 0) -> list[str]:
-    """So many records that a read_committed consumer gets."""
-    with open_consumer(kafka.bootstrap_servers, isolation_level="read_committed") as consumer:
-        consumer.assign([TopicPartition("t", partition, 0)])
-        return values(poll(consumer, count))
-
-
-def stable_end(kafka: Cluster) -> int:
-    partition = kafka.call(lambda cluster: cluster.partition("t", 0))
-    assert partition is not None
-    return partition.last_stable_offset
+from tests.support.python_transactions import Fenced, Make, TransactionalProducer
+from tests.support.transactional_id import (
+    ID,
+    committed,
+    coordinator,
+    let_markers_go,
+    lose_markers,
+    state,
+    wait_for_state,
+)
 
 
 @pytest.fixture
@@ -96,181 +45,130 @@ def leader(kafka: Cluster) -> int:
 
 
 REPLICATED = pytest.mark.mock_kafka(brokers=3, topics=[TopicSpec("t", 4, 3)])
+STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort")
+
+
+def bring(kafka: Cluster, producer: TransactionalProducer, wanted: str) -> None:
+    """Take the id to a state; what is decided stays so, since no marker comes through."""
+    if wanted == "Empty":
+        assert state(kafka) == "Empty"
+        return
+    producer.begin()
+    producer.send("t", "first")
+    if wanted != "Ongoing":
+        if wanted.startswith("Prepare"):
+            lose_markers(kafka)
+        getattr(producer, "commit" if wanted.endswith("Commit") else "abort")()
+    wait_for_state(kafka, wanted)
+
+
+def go_on(kafka: Cluster, producer: TransactionalProducer, was: str) -> None:
+    """End what is open, have what is decided carried through, and make one more transaction.
+
+    Nothing is lost and nothing is half done.
+    """
+    if was == "Ongoing":
+        producer.send("t", "second")
+        producer.commit()
+    let_markers_go(kafka)
+    if was != "Empty":
+        wait_for_state(kafka, "CompleteAbort" if was.endswith("Abort") else "CompleteCommit")
+    producer.begin()
+    producer.send("t", "next")
+    producer.commit()
+    wait_for_state(kafka, "CompleteCommit")
+    expected = {"Ongoing": ["first", "second"], "PrepareCommit": ["first"]}
+    expected["CompleteCommit"] = expected["PrepareCommit"]
+    values = [*expected.get(was, []), "next"]
+    assert committed(kafka, len(values)) == values
+
+
+@pytest.mark.covers("S242", "S243")
+@REPLICATED
+@pytest.mark.parametrize("held", STATES)
+def test_the_coordinator_moves(kafka: Cluster, make_any: Make, leader: int, held: str) -> None:
+    """In each state: the next one knows all, and the producer finds it."""
+    with make_any(kafka.bootstrap_servers, ID) as producer:
+        bring(kafka, producer, held)
+        other = next(n for n in (1, 2, 3) if n != coordinator(kafka))
+        kafka.call(lambda cluster: cluster.move_coordinator(ID, other, "transaction"))
+        go_on(kafka, producer, held)
+    assert coordinator(kafka) == other
+
+
+@pytest.mark.covers("S242", "S243")
+@REPLICATED
+@pytest.mark.parametrize("held", STATES)
+def test_the_coordinator_dies(kafka: Cluster, make_outliving: Make, leader: int, held: str) -> None:
+    """In each state. Markers that were on their way may never have arrived: the next coordinator
+    sends its own.
+    """
+    with make_outliving(kafka.bootstrap_servers, ID) as producer:
+        bring(kafka, producer, held)
+        kafka.stop_broker(coordinator(kafka), how="unclean")
+        go_on(kafka, producer, held)
+
+
+@REPLICATED
+@pytest.mark.parametrize("held", STATES)
+def test_the_leader_of_a_partition_dies(
+    kafka: Cluster, make_any: Make, leader: int, held: str
+) -> None:
+    """In each state: its successor has the producer's state from the log, and gets the marker."""
+    with make_any(kafka.bootstrap_servers, ID) as producer:
+        bring(kafka, producer, held)
+        kafka.stop_broker(leader, how="unclean")
+        go_on(kafka, producer, held)
 
 
 @pytest.mark.covers("S243")
 @REPLICATED
-@pytest.mark.parametrize("how", ["controlled", "unclean"])
 @pytest.mark.parametrize("end", ["commit", "abort"])
-def test_the_coordinator_dies_while_a_transaction_is_open(
-    kafka: Cluster, outliving: Make, leader: int, how: str, end: str
+def test_the_coordinator_stops_in_an_orderly_way(
+    kafka: Cluster, make_outliving: Make, leader: int, end: str
 ) -> None:
-    """The producer finds the next one, which knows of the transaction, and ends it there."""
-    with outliving(kafka.bootstrap_servers, ID) as producer:
+    """And comes back, to coordinate again."""
+    with make_outliving(kafka.bootstrap_servers, ID) as producer:
         producer.begin()
-        producer.send("t", "before")
-        kafka.stop_broker(coordinator(kafka), how=how)
-        producer.send("t", "after")
+        producer.send("t", "first")
+        first = coordinator(kafka)
+        kafka.stop_broker(first)
+        producer.send("t", "second")
         getattr(producer, end)()
         wait_for_state(kafka, "CompleteCommit" if end == "commit" else "CompleteAbort")
+        kafka.start_broker(first)
+        kafka.stop_broker(coordinator(kafka))
         producer.begin()
         producer.send("t", "next")
         producer.commit()
-    expected = ["before", "after", "next"] if end == "commit" else ["next"]
+        wait_for_state(kafka, "CompleteCommit")
+    expected = ["first", "second", "next"] if end == "commit" else ["next"]
     assert committed(kafka, len(expected)) == expected
 
 
+@pytest.mark.covers("S238", "S245")
 @REPLICATED
-def test_the_leader_of_a_partition_dies_while_a_transaction_is_open(
-    kafka: Cluster, make: Make, leader: int
+def test_the_coordinator_dies_while_it_fences(
+    kafka: Cluster, make_outliving: Make, leader: int
 ) -> None:
-    with make(kafka.bootstrap_servers, ID) as producer:
-        producer.begin()
-        producer.send("t", "before")
-        kafka.stop_broker(leader, how="unclean")
-        producer.send("t", "after")
-        producer.commit()
-        wait_for_state(kafka, "CompleteCommit")
-    assert committed(kafka, 2) == ["before", "after"]
-
-
-@pytest.mark.covers("S242")
-@REPLICATED
-@pytest.mark.parametrize("end", ["commit", "abort"])
-def test_the_coordinator_dies_when_the_end_is_decided(
-    kafka: Cluster, make: Make, leader: int, end: str
-) -> None:
-    """The markers were on their way, and none arrived: the next coordinator sends its own."""
-    with make(kafka.bootstrap_servers, ID) as producer:
-        hold_markers(kafka)
-        producer.begin()
-        producer.send("t", "v")
-        getattr(producer, end)()
-        assert state(kafka) == ("PrepareCommit" if end == "commit" else "PrepareAbort")
-        assert stable_end(kafka) == 0
-        let_markers_go(kafka)
-        kafka.stop_broker(coordinator(kafka), how="unclean")
-        wait_for_state(kafka, "CompleteCommit" if end == "commit" else "CompleteAbort")
-    assert stable_end(kafka) == 2
-    assert committed(kafka, 1) == ["v"] if end == "commit" else True
-
-
-@REPLICATED
-def test_the_leader_of_a_partition_dies_when_the_end_is_decided(
-    kafka: Cluster, make: Make, leader: int
-) -> None:
-    """Its successor gets the marker."""
-    with make(kafka.bootstrap_servers, ID) as producer:
-        producer.begin()
-        producer.send("t", "v")
-        kafka.call(
-            lambda cluster: cluster.replication.network.hooks.append(
-                lambda message: 500 if message.what == MARKER else None
-            )
-        )
-        producer.commit()
-        assert state(kafka) == "PrepareCommit"
-        let_markers_go(kafka)
-        kafka.stop_broker(leader, how="unclean")
-        wait_for_state(kafka, "CompleteCommit")
-    assert committed(kafka, 1) == ["v"]
-
-
-@REPLICATED
-def test_brokers_die_between_transactions(kafka: Cluster, outliving: Make, leader: int) -> None:
-    """In CompleteCommit, and in Empty before the first."""
-    with outliving(kafka.bootstrap_servers, ID) as producer:
-        assert state(kafka) == "Empty"
-        first = coordinator(kafka)
-        kafka.stop_broker(first, how="unclean")
-        producer.begin()
-        producer.send("t", "a")
-        producer.commit()
-        wait_for_state(kafka, "CompleteCommit")
-        kafka.start_broker(first)
-        second = coordinator(kafka)
-        kafka.stop_broker(second, how="unclean")
-        producer.begin()
-        producer.send("t", "b")
-        producer.commit()
-        wait_for_state(kafka, "CompleteCommit")
-    assert committed(kafka, 2) == ["a", "b"]
-
-
-# ------------------------------------------------------------------ each state, held and looked at
-
-
-@pytest.mark.mock_kafka(brokers=1)
-def test_while_an_end_is_held_its_records_are_hidden_and_the_next_one_waits(
-    kafka: Cluster,
-) -> None:
-    """PrepareCommit: EndTxn was answered, read_committed stands still, others' records too."""
-    with ConfluentKafka(kafka.bootstrap_servers, ID, timeout_ms=2000) as producer:
-        hold_markers(kafka)
-        producer.begin()
-        producer.send("t", "hidden")
-        producer.commit()
-        with ConfluentKafka(kafka.bootstrap_servers, "another") as other:
-            other.begin()
-            other.send("t", "behind it")
+    """What the first producer left open is aborted by whoever coordinates then, and the second one
+    gets its epoch there; the first is shut out.
+    """
+    with make_outliving(kafka.bootstrap_servers, ID) as first:
+        first.begin()
+        first.send("t", "lost")
+        lose_markers(kafka)
+        with ThreadPoolExecutor(1) as pool:
+            opening = pool.submit(make_outliving, kafka.bootstrap_servers, ID)
+            wait_for_state(kafka, "PrepareAbort")
+            kafka.stop_broker(coordinator(kafka), how="unclean")
             let_markers_go(kafka)
-            other.commit()
-        assert (state(kafka), stable_end(kafka)) == ("PrepareCommit", 0)
-        with open_consumer(kafka.bootstrap_servers, isolation_level="read_committed") as consumer:
-            consumer.assign([TopicPartition("t", 0, 0)])
-            assert poll(consumer, 1, 0.5) == []
-        producer.begin()
-        with pytest.raises(Failed):
-            producer.send("t", "next", partition=1)
-
-
-@pytest.mark.mock_kafka(brokers=1)
-def test_a_transaction_that_hangs_holds_readers_until_an_administrator_ends_it(
-    kafka: Cluster,
-) -> None:
-    """The coordinator takes the marker for written, but the partition never got it."""
-    with ConfluentKafka(kafka.bootstrap_servers, ID) as producer:
-        hold_markers(kafka)
-        producer.begin()
-        producer.send("t", "hangs")
-        producer.commit()
-
-    def believe(cluster: CoreCluster) -> None:
-        shard = cluster.brokers[1].transactions.shard_of(ID)
-        transaction = shard.transactions[ID]  # type: ignore[union-attr]
-        shard.marked(transaction, tuple(transaction.partitions))  # type: ignore[union-attr]
-
-    kafka.call(believe)
-    assert (state(kafka), stable_end(kafka)) == ("CompleteCommit", 0)
-
-
-@pytest.mark.covers("S14", "S15", "S13")
-@pytest.mark.mock_kafka(brokers=1)
-def test_the_lag_of_readers_of_both_isolation_levels(kafka: Cluster) -> None:
-    """Committed 3, open from 5, high watermark 10: 7 or 2. After the end 8, markers counted."""
-    partition = TopicPartition("t", 0)
-
-    def lag(isolation: str) -> int:
-        with open_consumer(
-            kafka.bootstrap_servers, group_id=f"g-{isolation}", isolation_level=isolation
-        ) as consumer:
-            consumer.commit(offsets=[TopicPartition("t", 0, 3)], asynchronous=False)
-            committed_offset = consumer.committed([partition], TIMEOUT_S)[0].offset
-            return int(consumer.get_watermark_offsets(partition, TIMEOUT_S)[1] - committed_offset)
-
-    with (
-        ConfluentKafka(kafka.bootstrap_servers, ID) as producer,
-        ConfluentKafka(kafka.bootstrap_servers, "before") as before,
-    ):
-        before.begin()
-        for n in range(4):
-            before.send("t", str(n))
-        before.commit()
-        wait_until(lambda: stable_end(kafka) == 5, what="the marker")
-        producer.begin()
-        for n in range(5):
-            producer.send("t", str(n))
-        assert (lag("read_uncommitted"), lag("read_committed")) == (7, 2)
-        producer.commit()
-        wait_until(lambda: stable_end(kafka) == 11, what="the marker")
-        assert (lag("read_uncommitted"), lag("read_committed")) == (8, 8)
+            second = opening.result()
+        with second:
+            with pytest.raises(Fenced):
+                first.commit()
+            second.begin()
+            second.send("t", "kept")
+            second.commit()
+            wait_for_state(kafka, "CompleteCommit")
+    assert committed(kafka, 1) == ["kept"]

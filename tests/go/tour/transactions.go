@@ -13,6 +13,7 @@ func txnOpen(t *tour, ctx context.Context, s step) (any, error) {
 		kgo.TransactionalID(s.ID),
 		kgo.TransactionTimeout(time.Duration(s.TimeoutMs)*time.Millisecond),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MetadataMinAge(50*time.Millisecond), // a new leader is looked for at once
 	)
 	if err != nil {
 		return nil, err
