@@ -264,4 +264,5 @@ def _realm(security: Security, settings: ListenerSettings) -> Realm:
         ids=security.cluster.ids,
         token_rules=token_rules,
         verify=verify,
+        find_token=security.cluster.delegation_tokens.credential,
     )

@@ -1,16 +1,41 @@
-"""DescribeAcls (29). There is no authorizer, as on a broker that has none configured."""
+"""DescribeAcls (29): what is allowed and denied, as far as a filter matches."""
 
 from __future__ import annotations
 
-from mockbroker.handlers.base import RequestContext, api
+from mockbroker.core.security.acls import PatternType, ResourceType
+from mockbroker.handlers.acl_requests import (
+    NO_AUTHORIZER,
+    filter_codes,
+    filter_of,
+    has_unknown,
+)
+from mockbroker.handlers.base import CLOSE_CONNECTION, Outcome, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
-from mockbroker_protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from mockbroker_protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 
 
 @api(ApiKey.DESCRIBE_ACLS, versions=(1, 3))
-def describe_acls(ctx: RequestContext, request: DescribeAclsRequest) -> DescribeAclsResponse:  # noqa: ARG001
-    """Refuse: without an authorizer there are no ACLs to describe."""
-    return DescribeAclsResponse(
-        error_code=ErrorCode.SECURITY_DISABLED,
-        error_message="The brokers have no authorizer.",
-    )
+def describe_acls(
+    ctx: RequestContext, request: DescribeAclsRequest
+) -> DescribeAclsResponse | Outcome:
+    """List the bindings by the patterns of their resources."""
+    if has_unknown(*filter_codes(request)):
+        return CLOSE_CONNECTION
+    if ctx.cluster.authorizer is None:
+        return DescribeAclsResponse(
+            error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER
+        )
+    resources: dict[tuple[ResourceType, str, PatternType], DescribeAclsResource] = {}
+    for acl in ctx.cluster.acls.find(filter_of(request)):
+        key = (acl.resource_type, acl.resource_name, acl.pattern_type)
+        if key not in resources:
+            resources[key] = DescribeAclsResource(*key, acls=[])
+        resources[key].acls.append(
+            AclDescription(acl.principal, acl.host, acl.operation, acl.permission)
+        )
+    return DescribeAclsResponse(error_message=None, resources=list(resources.values()))

@@ -1,10 +1,16 @@
-"""DescribeDelegationToken (41). No listener authenticates, so there are no tokens."""
+"""DescribeDelegationToken (41): the tokens that a client owns, may renew, or may see."""
 
 from __future__ import annotations
 
+from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.core.security.delegation_tokens import DelegationToken
+from mockbroker.handlers.authorization.access import Access
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.token_requests import may_ask, parts_of
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_delegation_token import (
+    DescribedDelegationToken,
+    DescribedDelegationTokenRenewer,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
@@ -12,10 +18,43 @@ from mockbroker_protocol.messages.describe_delegation_token import (
 
 @api(ApiKey.DESCRIBE_DELEGATION_TOKEN, versions=(1, 3))
 def describe_delegation_token(
-    ctx: RequestContext,  # noqa: ARG001
-    request: DescribeDelegationTokenRequest,  # noqa: ARG001
+    ctx: RequestContext, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
-    """Refuse, as a PLAINTEXT listener does."""
+    """Without owners (null) all that may be seen; no owners (an empty list), no tokens."""
+    if not may_ask(ctx):
+        error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        return DescribeDelegationTokenResponse(error_code=error)
+    tokens = ctx.cluster.delegation_tokens
+    if not tokens.enabled:
+        error = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+        return DescribeDelegationTokenResponse(error_code=error)
+    access, principal = Access(ctx), ctx.connection.principal
+    owners = None
+    if request.owners is not None:
+        owners = [f"{o.principal_type}:{o.principal_name}" for o in request.owners]
+
+    def visible(token: DelegationToken) -> bool:
+        if owners is not None and not any(token.is_of(owner) for owner in owners):
+            return False
+        return (
+            token.is_of(principal)
+            or access.may(Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
+            or access.may(Operation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
+        )
+
     return DescribeDelegationTokenResponse(
-        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        tokens=[_described(token, tokens.hmac(token.token_id)) for token in tokens.find(visible)]
+    )
+
+
+def _described(token: DelegationToken, secret: bytes) -> DescribedDelegationToken:
+    return DescribedDelegationToken(
+        *parts_of(token.owner),
+        *parts_of(token.requester),
+        issue_timestamp=token.issued_ms,
+        expiry_timestamp=token.expires_ms,
+        max_timestamp=token.max_ms,
+        token_id=token.token_id,
+        hmac=secret,
+        renewers=[DescribedDelegationTokenRenewer(*parts_of(each)) for each in token.renewers],
     )

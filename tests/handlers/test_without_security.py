@@ -25,13 +25,15 @@ def node() -> Node:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_there_are_no_acls_without_an_authorizer(node, version):
-    described = ask(node, ApiKey.DESCRIBE_ACLS, DescribeAclsRequest(1, None, 1), version)
+    described = ask(
+        node, ApiKey.DESCRIBE_ACLS, DescribeAclsRequest(1, None, 1, None, None, 1, 1), version
+    )
     assert (described.error_code, described.resources) == (ErrorCode.SECURITY_DISABLED, [])
     assert described.error_message
-    creations = CreateAclsRequest([AclCreation(2, "a"), AclCreation(2, "b")])
+    creations = CreateAclsRequest([AclCreation(2, name, 3, "User:u", "*", 3, 3) for name in "ab"])
     created = ask(node, ApiKey.CREATE_ACLS, creations, version).results
     assert [r.error_code for r in created] == [ErrorCode.SECURITY_DISABLED] * 2
-    filters = DeleteAclsRequest([DeleteAclsFilter(2, "a")])
+    filters = DeleteAclsRequest([DeleteAclsFilter(2, "a", 3, None, None, 1, 1)])
     (deleted,) = ask(node, ApiKey.DELETE_ACLS, filters, version).filter_results
     assert (deleted.error_code, deleted.matching_acls) == (ErrorCode.SECURITY_DISABLED, [])
     assert ask(node, ApiKey.CREATE_ACLS, CreateAclsRequest([]), version).results == []
