@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.quotas.throttling import Entity, Throttling
+from mockbroker.core.quotas.throttling import Entity, Throttling, address_of
 from mockbroker_protocol import ErrorCode
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
@@ -127,12 +127,8 @@ def _check_entity(entity: Entity) -> dict[str, int | None]:
 
 def _is_address(text: str) -> bool:
     """An IP address; of host names only localhost, because nothing is looked up here."""
-    from ipaddress import ip_address
-
-    if text == "localhost":
-        return True
     try:
-        ip_address(text)
+        address_of(text)
     except ValueError:
         return False
     return True

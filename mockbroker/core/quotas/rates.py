@@ -33,7 +33,7 @@ class _Sample:
 
 
 class WindowedRate:
-    """Something per second, over the last windows."""
+    """Something per second, over the last windows; made when the first of it is recorded."""
 
     __slots__ = ("_current", "_samples", "_windows")
 

@@ -152,6 +152,11 @@ class Throttling:
     def limits_fetches(self, client: Client) -> bool:
         return self._limit(FETCH, client) is not None
 
+    @property
+    def meters(self) -> int:
+        """How many meters there are."""
+        return len(self._rates) + len(self._buckets)
+
     # -- meters ------------------------------------------------------------------------------------
 
     def _counted(
@@ -184,25 +189,37 @@ class Throttling:
 
     def _find(self, quota: str, client: Client) -> _Limit | None:
         """The first quota by precedence (DefaultQuotaCallback.quotaMetricTags)."""
-        user, client_id = client
-        found = _BY_ADDRESS if quota == CONNECTION else _PRECEDENCE
-        for types in found:
-            entity = tuple(
-                (entity_type, {"user": user, "client-id": client_id, "ip": user}[entity_type])
-                if named
-                else (entity_type, None)
-                for entity_type, named in types
-            )
+        if quota == CONNECTION:
+            return self._find_address(client)
+        names = {"user": client.user, "client-id": client.client_id}
+        for types in _PRECEDENCE:
+            entity = tuple((kind, names[kind] if named else None) for kind, named in types)
             value = self._quotas.get(entity, {}).get(quota)
-            if value is None:
-                continue
-            kinds = {entity_type for entity_type, _ in types}
-            meter = Client(
-                "" if kinds == {"client-id"} else user,
-                client_id if "client-id" in kinds else "",
-            )
-            return _Limit(value, meter)
+            if value is not None:
+                kinds = [kind for kind, _ in types]
+                # An empty name keeps a part out of the meter: all who differ in it share that.
+                return _Limit(
+                    value, Client(*(name if kind in kinds else "" for kind, name in names.items()))
+                )
         return None
+
+    def _find_address(self, client: Client) -> _Limit | None:
+        try:
+            here = address_of(client.user)
+        except ValueError:  # a client without a socket
+            here = None
+        for ((kind, name), *_), quotas in self._quotas.items():
+            if kind == "ip" and name is not None and address_of(name) == here:
+                return _Limit(quotas[CONNECTION], client)
+        default = self._quotas.get((("ip", None),))
+        return None if default is None else _Limit(default[CONNECTION], client)
+
+
+def address_of(text: str) -> object:
+    """What tells one address from another, however it is written. Raises ValueError."""
+    from ipaddress import ip_address
+
+    return ip_address("127.0.0.1" if text == "localhost" else text)
 
 
 # What is looked for first comes first; a type without its name is the default of the type.
@@ -216,7 +233,6 @@ _PRECEDENCE: tuple[tuple[tuple[str, bool], ...], ...] = (
     (("client-id", True),),
     (("client-id", False),),
 )
-_BY_ADDRESS: tuple[tuple[tuple[str, bool], ...], ...] = ((("ip", True),), (("ip", False),))
 
 
 class ThrottledError(ApiError):

@@ -19,6 +19,7 @@ public final class Oracle {
         registerIfPresent("mockbroker.oracle.RecordBatches", ops);
         registerIfPresent("mockbroker.oracle.InternalRecords", ops);
         registerIfPresent("mockbroker.oracle.ErrorResponses", ops);
+        registerIfPresent("mockbroker.oracle.Quotas", ops);
         Pipe.serve(ops);
     }
 

@@ -1,0 +1,206 @@
+"""Which quota holds for whom, whose meter it is measured by, and how long one waits for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.quotas.client_quotas import ClientQuotas, entity_of
+from mockbroker.core.quotas.throttling import (
+    METER_EXPIRY_MS,
+    METERS_KEPT,
+    Client,
+    ThrottledError,
+    Throttling,
+)
+from mockbroker_protocol import ErrorCode
+
+NOW_MS = 1_700_000_000_000
+WINDOWS = {
+    "quota.window.num": 11,
+    "quota.window.size.seconds": 1,
+    "controller.quota.window.num": 11,
+    "controller.quota.window.size.seconds": 1,
+}
+ALICE = Client("alice", "app")
+
+# By precedence, the strongest first (the table of Kafka's documentation).
+LEVELS: list[dict[str, str | None]] = [
+    {"user": "alice", "client-id": "app"},
+    {"user": "alice", "client-id": None},
+    {"user": "alice"},
+    {"user": None, "client-id": "app"},
+    {"user": None, "client-id": None},
+    {"user": None},
+    {"client-id": "app"},
+    {"client-id": None},
+]
+
+
+def quotas_of(*levels: tuple[dict[str, str | None], dict[str, float]]) -> ClientQuotas:
+    quotas = ClientQuotas(WINDOWS.__getitem__)
+    for entity, values in levels:
+        quotas.alter(entity_of(entity.items()), values, validate_only=False)
+    return quotas
+
+
+def throttling_of(*levels: tuple[dict[str, str | None], dict[str, float]]) -> Throttling:
+    throttling = quotas_of(*levels).throttling
+    assert throttling is not None
+    return throttling
+
+
+def wait_of(throttling: Throttling, client: Client = ALICE, size: int = 20_000) -> int:
+    return throttling.produced(1, client, size, NOW_MS)
+
+
+def test_without_quotas_nothing_is_measured():
+    quotas = quotas_of()
+    assert quotas.throttling is None
+    quotas.alter(entity_of([("user", "u")]), {"producer_byte_rate": 1.0}, validate_only=True)
+    assert quotas.throttling is None
+
+
+@pytest.mark.parametrize("strongest", range(len(LEVELS)), ids=[str(level) for level in LEVELS])
+def test_the_most_specific_quota_holds(strongest):
+    """20,000 bytes over ten windows are 2,000 a second; the wait tells the limit it was under."""
+    levels = [
+        (level, {"producer_byte_rate": 100.0 + number})
+        for number, level in enumerate(LEVELS)
+        if number >= strongest
+    ]
+    limit = 100 + strongest
+    expected = int((2_000 - limit) / limit * 10_000 + 0.5)
+    assert wait_of(throttling_of(*levels)) == expected
+
+
+def test_another_quota_of_the_same_entity_does_not_hide_a_weaker_one():
+    throttling = throttling_of(
+        ({"user": "alice"}, {"consumer_byte_rate": 1.0}),
+        ({"client-id": "app"}, {"producer_byte_rate": 1_000.0}),
+    )
+    assert wait_of(throttling) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("entity", "same", "other"),
+    [
+        ({"user": "alice"}, Client("alice", "second"), None),
+        ({"client-id": "app"}, Client("bob", "app"), None),
+        ({"user": "alice", "client-id": "app"}, ALICE, None),
+        ({"user": None}, Client("alice", "second"), Client("bob", "app")),
+        ({"client-id": None}, Client("bob", "app"), Client("alice", "second")),
+        ({"user": None, "client-id": None}, ALICE, Client("alice", "second")),
+        ({"user": "alice", "client-id": None}, ALICE, Client("alice", "second")),
+    ],
+)
+def test_those_whom_a_quota_speaks_of_share_a_meter(entity, same, other):
+    """5,000 bytes twice are at 1,000 a second; the one more is what somebody waits for."""
+    throttling = throttling_of((entity, {"producer_byte_rate": 1_000.0}))
+    assert wait_of(throttling, ALICE, 5_000) == 0
+    assert wait_of(throttling, same, 5_000) == 0
+    if other is not None:
+        assert wait_of(throttling, other, 10_000) == 0
+    assert wait_of(throttling, ALICE, 1_000) == 1_000
+
+
+def test_whom_no_quota_speaks_of_does_not_wait():
+    throttling = throttling_of(({"user": "alice"}, {"producer_byte_rate": 1.0}))
+    assert wait_of(throttling, Client("bob", "app"), 10**9) == 0
+
+
+def test_each_broker_measures_for_itself():
+    throttling = throttling_of(({"user": "alice"}, {"producer_byte_rate": 1_000.0}))
+    assert throttling.produced(1, ALICE, 10_000, NOW_MS) == 0
+    assert throttling.produced(2, ALICE, 10_000, NOW_MS) == 0
+    assert throttling.produced(2, ALICE, 1_000, NOW_MS) == 1_000
+
+
+def test_what_was_measured_outlives_a_change_of_the_quota():
+    quotas = quotas_of(({"user": "alice"}, {"producer_byte_rate": 1_000.0}))
+    assert quotas.throttling is not None
+    assert wait_of(quotas.throttling, size=10_000) == 0
+    entity = entity_of([("user", "alice")])
+    quotas.alter(entity, {"producer_byte_rate": 100.0}, validate_only=False)
+    assert wait_of(quotas.throttling, size=0) == 90_000
+    quotas.alter(entity, {"producer_byte_rate": None}, validate_only=False)
+    assert wait_of(quotas.throttling, size=10**9) == 0
+
+
+def test_a_fetch_that_is_not_sent_does_not_count():
+    throttling = throttling_of(({"user": "alice"}, {"consumer_byte_rate": 1_000.0}))
+    assert throttling.fetched(1, ALICE, 10_000, NOW_MS) == 0
+    assert throttling.fetched(1, ALICE, 1_000, NOW_MS) == 1_000
+    assert throttling.fetched(1, ALICE, 1_000, NOW_MS) == 1_000
+    assert throttling.fetched(1, ALICE, 1_000, NOW_MS + 12_000) == 0
+
+
+def test_a_fetch_brings_no_more_than_all_windows_but_one_hold():
+    throttling = throttling_of(({"user": "alice"}, {"consumer_byte_rate": 1_000.0}))
+    assert throttling.fetchable_bytes(ALICE, 50_000_000) == 10_000
+    assert throttling.fetchable_bytes(ALICE, 500) == 500
+    assert throttling.fetchable_bytes(Client("bob", ""), 50_000_000) == 50_000_000
+
+
+def test_handlers_that_take_long_are_waited_for_no_longer_than_a_window():
+    """Half a second of ten is 5 % of one thread."""
+    throttling = throttling_of(({"user": "alice"}, {"request_percentage": 5.0}))
+    assert throttling.handled(1, ALICE, 500_000_000, NOW_MS) == 0
+    assert throttling.handled(1, ALICE, 1_000_000, NOW_MS) == 20
+    assert throttling.handled(1, ALICE, 900_000_000, NOW_MS) == 1_000
+
+
+def test_strict_mutations_are_refused_while_the_bucket_is_in_debt():
+    """The bucket holds eleven tokens; a request may take more, the next one pays for it."""
+    throttling = throttling_of(({"user": "alice"}, {"controller_mutation_rate": 1.0}))
+    assert throttling.mutate(ALICE, 13, NOW_MS, strict=True) == 0
+    for _ in range(2):
+        with pytest.raises(ThrottledError) as refused:
+            throttling.mutate(ALICE, 1, NOW_MS, strict=True)
+        assert (refused.value.error, refused.value.wait_ms) == (
+            ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+            2_000,
+        )
+    assert throttling.mutate(ALICE, 1, NOW_MS + 2_000, strict=True) == 0
+    assert throttling.mutate(Client("bob", "app"), 100, NOW_MS, strict=True) == 0
+
+
+def test_permissive_mutations_pass_and_are_waited_for():
+    throttling = throttling_of(({"user": "alice"}, {"controller_mutation_rate": 2.0}))
+    assert throttling.mutate(ALICE, 22, NOW_MS, strict=False) == 0
+    assert throttling.mutate(ALICE, 1, NOW_MS, strict=False) == 500
+    assert throttling.mutate(ALICE, 1, NOW_MS, strict=False) == 1_000
+
+
+def test_connections_of_an_address_come_as_fast_as_its_quota_says():
+    throttling = throttling_of(
+        ({"ip": "10.0.0.1"}, {"connection_creation_rate": 1.0}),
+        ({"ip": None}, {"connection_creation_rate": 2.0}),
+    )
+    waits = [throttling.connected(1, "10.0.0.1", NOW_MS) for _ in range(12)]
+    assert waits == [0] * 10 + [1_000] * 2
+    assert [throttling.connected(1, "10.0.0.2", NOW_MS) for _ in range(21)] == [0] * 20 + [500]
+    assert throttling.connected(1, "10.0.0.1", NOW_MS + 12_000) == 0
+
+
+def test_addresses_are_compared_as_addresses():
+    throttling = throttling_of(({"ip": "localhost"}, {"connection_creation_rate": 1.0}))
+    assert sum(throttling.connected(1, "127.0.0.1", NOW_MS) > 0 for _ in range(12)) == 2
+    throttling = throttling_of(({"ip": "2001:DB8:0::1"}, {"connection_creation_rate": 1.0}))
+    assert sum(throttling.connected(1, "2001:db8::1", NOW_MS) > 0 for _ in range(12)) == 2
+
+
+def test_meters_that_nobody_uses_are_forgotten():
+    throttling = throttling_of(({"client-id": None}, {"producer_byte_rate": 1.0}))
+    for number in range(METERS_KEPT):
+        throttling.produced(1, Client("u", f"client {number}"), 1, NOW_MS)
+    assert throttling.meters == METERS_KEPT
+    throttling.produced(1, Client("u", "late"), 1, NOW_MS + METER_EXPIRY_MS)
+    assert throttling.meters == 1
+
+
+def test_what_clients_were_told_is_counted_by_quota():
+    throttling = throttling_of(({"user": "alice"}, {"producer_byte_rate": 1.0}))
+    throttling.note("producer_byte_rate", 300)
+    throttling.note("producer_byte_rate", 200)
+    assert throttling.throttled == {"producer_byte_rate": 2}
+    assert throttling.throttled_ms == {"producer_byte_rate": 500}
