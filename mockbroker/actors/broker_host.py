@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("mockbroker")
 
 LISTEN_BACKLOG = 1024
+# How many clients are accepted before others have their turn.
+ACCEPTS_PER_TURN = 64
 # How long to wait before the next accept when the process has no file descriptor left.
 NO_DESCRIPTOR_PAUSE_S = 0.01
 
@@ -173,7 +175,7 @@ class BrokerHost:
                 if scope.cancel_called:
                     break
                 try:
-                    client, address = sock.accept()
+                    self._accept_waiting(sock, listener, nursery)
                 except BlockingIOError:
                     continue
                 except OSError as error:  # no descriptor left, or the client is gone already
@@ -181,10 +183,19 @@ class BrokerHost:
                     log.warning("broker %d could not accept a connection: %s", node_id, error)
                     # Real time: the run's own clock may stand still.
                     await trio.to_thread.run_sync(time.sleep, NO_DESCRIPTOR_PAUSE_S)
-                    continue
-                connection = self._connect(self, listener, client, address)
-                self._connections.add(connection)
-                nursery.start_soon(self._serve, connection)
+
+    def _accept_waiting(
+        self, sock: socket.socket, listener: ListenerSpec, nursery: trio.Nursery
+    ) -> None:
+        """Accept the clients that wait. Raises BlockingIOError when there is none any more.
+
+        One client for each turn of the event loop would be one for each request of all others.
+        """
+        for _ in range(ACCEPTS_PER_TURN):
+            client, address = sock.accept()
+            connection = self._connect(self, listener, client, address)
+            self._connections.add(connection)
+            nursery.start_soon(self._serve, connection)
 
     async def _serve(self, connection: Served) -> None:
         try:

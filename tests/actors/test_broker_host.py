@@ -5,10 +5,13 @@ from __future__ import annotations
 import socket
 
 import pytest
+import trio
+import trio.testing
 
+from mockbroker.actors.config import ServerConfig
 from mockbroker.client.connection import Connection
 from mockbroker.client.errors import ConnectError, RequestTimeoutError
-from mockbroker_fixtures import Cluster
+from mockbroker_fixtures import Cluster, open_cluster
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from mockbroker_protocol.records import Record, build_batch
@@ -138,3 +141,24 @@ def test_a_parked_answer_is_withheld_while_the_broker_is_paused(kafka: Cluster) 
     kafka.call(lambda _: gate.open())
     answer = waiting.read(1, 11)
     assert b"late" in bytes(answer.responses[0].partitions[0].records)
+
+
+def test_all_clients_that_wait_are_accepted_in_one_turn() -> None:
+    """One for each turn would let every request of a busy client pass before the next newcomer."""
+    clients = 20
+    turns = 5
+
+    async def main() -> None:
+        async with open_cluster(ServerConfig(brokers=1)) as server:
+            await trio.testing.wait_all_tasks_blocked()
+            endpoint = server.cluster.brokers[1].endpoints["PLAINTEXT"]
+            newcomers = [
+                socket.create_connection((endpoint.host, endpoint.port)) for _ in range(clients)
+            ]
+            for _ in range(turns):
+                await trio.lowlevel.checkpoint()
+            assert server.stats.connections_opened == clients
+            for each in newcomers:
+                each.close()
+
+    trio.run(main)

@@ -86,3 +86,15 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
     _, errors = process.communicate(timeout=60)
     assert errors == b""
     assert process.returncode == 1
+
+
+def test_the_collector_does_not_look_for_garbage_while_a_command_is_imported():
+    """What is imported stays, so it is set aside; afterwards the collector runs as before."""
+    code = (
+        "import gc, mockbroker.cli\n"
+        "try: mockbroker.cli.main(['serve', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    )
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert process.stdout.decode().splitlines()[-1] == "True True"
