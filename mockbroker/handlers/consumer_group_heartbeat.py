@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from mockbroker.core.groups.consumer.events import (
     ConsumerHeartbeat,
     ConsumerLeave,
@@ -9,6 +12,8 @@ from mockbroker.core.groups.consumer.events import (
 )
 from mockbroker.core.groups.consumer.states import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from mockbroker.core.ids import uuid_text
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization.access import Access
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -53,8 +58,16 @@ def consumer_group_heartbeat(
             ),
         )
     else:
-        shard.consumers.heartbeat(request.group_id, _event(ctx, request, results.append))
+        event = _event(ctx, request, results.append)
+        shard.consumers.heartbeat(request.group_id, event, _may_see(ctx))
     return _response(results[0])
+
+
+def _may_see(ctx: RequestContext) -> Callable[[str], bool] | None:
+    """Tells of a topic whether the member may describe it; None where it may any."""
+    if ctx.cluster.authorizer is None:
+        return None
+    return partial(Access(ctx).topic, Operation.DESCRIBE)
 
 
 def _why_invalid(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:

@@ -59,6 +59,12 @@ if TYPE_CHECKING:
     from mockbroker.core.timers import Timer
 
 NONE = ErrorCode.NONE
+MaySee = Callable[[str], bool]
+
+
+def _sees_all(topic: str) -> bool:  # noqa: ARG001
+    """Without an authorizer every topic may be seen."""
+    return True
 
 
 class ConsumerGroups:
@@ -66,6 +72,7 @@ class ConsumerGroups:
 
     __slots__ = (
         "_cluster",
+        "_may_see",
         "_settings",
         "_settings_version",
         "_shard",
@@ -82,11 +89,26 @@ class ConsumerGroups:
         self._settings_version = -1
         self._timers: dict[str, Timer] = {}
         self.groups: dict[str, ConsumerGroup] = {}
+        # While a member's heartbeat is taken: tells of a topic whether that member may see it.
+        self._may_see: MaySee = _sees_all
 
     # -------------------------------------------------------------- members of the new protocol
 
-    def heartbeat(self, group_id: str, beat: ConsumerHeartbeat) -> None:
-        """ConsumerGroupHeartbeat of a member that joins or stays."""
+    def heartbeat(
+        self, group_id: str, beat: ConsumerHeartbeat, may_see: MaySee | None = None
+    ) -> None:
+        """ConsumerGroupHeartbeat of a member that joins or stays.
+
+        `may_see` tells of a topic whether a regular expression of the group may match it: what
+        this member may not describe is not looked up for it, nor for the others.
+        """
+        self._may_see = may_see or _sees_all
+        try:
+            self._beat(group_id, beat)
+        finally:
+            self._may_see = _sees_all
+
+    def _beat(self, group_id: str, beat: ConsumerHeartbeat) -> None:
         now_ms = self._shard.now_ms(group_id)
         group = self.groups.get(group_id)
         prelude: list[KeyValue] = []
@@ -277,7 +299,7 @@ class ConsumerGroups:
             tell_consumer(self._cluster, group, former[0])
 
     def _resolve(self, group: ConsumerGroup, effect: ResolveRegexes) -> None:
-        names = list(self._topics.names())
+        names = [name for name in self._topics.names() if self._may_see(name)]
         topics: dict[str, frozenset[str]] = {}
         for regex in effect.regexes:
             matches = compile_regex(regex).fullmatch
