@@ -1,0 +1,248 @@
+"""Kafka Streams with `exactly_once_v2`: the word count of the docs, killed and cut off on its way.
+
+Each count of each word is told exactly once and in order, whatever dies: "1", "2", "3", …
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from mockbroker.actors.config import TopicSpec
+from mockbroker.core.cluster import Cluster as CoreCluster
+from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker_fixtures import Cluster
+from mockbroker_protocol import ErrorCode
+from tests.support import doc_examples, maven
+from tests.support.librdkafka import TIMEOUT_S, settings
+from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.java
+
+PAGE = "exactly-once-jvm.md"
+LINES, COUNTS = "lines", "counts"
+PARTITIONS = 2
+STORE = "word-count-KSTREAM-AGGREGATE-STATE-STORE-0000000003"
+REPARTITION, CHANGELOG = f"{STORE}-repartition", f"{STORE}-changelog"
+
+
+class WordCount:
+    """The app of the docs on one cluster: lines in, counts out, instances started and killed."""
+
+    def __init__(self, kafka: Cluster, folder: Path) -> None:
+        self.kafka = kafka
+        self.folder = folder
+        self.jars = maven.jars("kafka-streams")
+        self.classes = doc_examples.java_classes(PAGE, "WordCount.java", self.jars, folder)
+        self.expected: dict[str, int] = {}
+        self.told: dict[str, list[int]] = {}
+        self.offsets: list[int] = []
+        self._numbers = itertools.count()
+        self._instances: list[subprocess.Popen[bytes]] = []
+        bootstrap = kafka.bootstrap_servers
+        self._producer = Producer(settings(bootstrap, linger_ms=0))
+        self._consumer = Consumer(
+            settings(bootstrap, group_id="nobody", isolation_level="read_committed")
+        )
+        self._consumer.assign([TopicPartition(COUNTS, n, 0) for n in range(PARTITIONS)])
+
+    def start(self, **more: object) -> subprocess.Popen[bytes]:
+        """Start an instance, with further settings of Streams."""
+        number = len(self._instances)
+        file = self.folder / f"{number}.properties"
+        text = doc_examples.source(PAGE, "word-count.properties")
+        own = {
+            "bootstrap_servers": self.kafka.bootstrap_servers,
+            "state_dir": self.folder / f"state-{number}",
+            **more,
+        }
+        lines = [f"{name.replace('_', '.')}={value}" for name, value in own.items()]
+        file.write_text("\n".join([text, *lines]), encoding="utf-8")
+        with (self.folder / f"{number}.log").open("wb") as log:
+            instance = maven.java(
+                [self.classes, *self.jars], "WordCount", str(file), stdout=log, stderr=log
+            )
+        self._instances.append(instance)
+        return instance
+
+    def kill(self, instance: subprocess.Popen[bytes]) -> None:
+        """SIGKILL, and a minute later: the group has noticed."""
+        instance.kill()
+        instance.wait()
+        self.kafka.clock.advance("1m")
+
+    def write(self, *lines: str) -> None:
+        for line in lines:
+            self._producer.produce(LINES, line, key=str(next(self._numbers)))
+            for word in line.split(" "):
+                self.expected[word] = self.expected.get(word, 0) + 1
+        assert self._producer.flush(60) == 0
+
+    def read(self) -> None:
+        """Take in what else is committed."""
+        message = self._consumer.poll(0.05)
+        while message is not None:
+            if message.error() is not None:
+                raise KafkaException(message.error())
+            word = (message.key() or b"").decode()
+            self.told.setdefault(word, []).append(int(message.value() or b""))
+            self.offsets.append(message.offset() or 0)
+            message = self._consumer.poll(0.05)
+
+    def check(self) -> None:
+        """Wait until all that was written is counted: each number of each word once, in order."""
+
+        def is_complete() -> bool:
+            self.read()
+            return sum(map(len, self.told.values())) >= sum(self.expected.values())
+
+        wait_until(is_complete, 120, f"the counts {self.logs()}")
+        assert self.told == {word: [*range(1, n + 1)] for word, n in self.expected.items()}
+
+    def logs(self) -> str:
+        """What the instances said: nothing, unless they died by themselves."""
+        return "".join(file.read_text() for file in sorted(self.folder.glob("*.log")))
+
+    def close(self) -> None:
+        self._consumer.close()
+        for instance in self._instances:
+            instance.kill()
+            instance.wait()
+
+
+@pytest.fixture
+def kafka() -> Iterator[Cluster]:
+    topics = [TopicSpec(name, PARTITIONS, 3) for name in (LINES, COUNTS)]
+    with Cluster(brokers=3, topics=topics) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def app(kafka: Cluster, tmp_path: Path) -> Iterator[WordCount]:
+    with contextlib.closing(WordCount(kafka, tmp_path)) as app:
+        yield app
+
+
+def some_lines(count: int) -> list[str]:
+    return [f"the word {n % 7}" for n in range(count)]
+
+
+def stored(kafka: Cluster) -> int:
+    """How many counts were written, whether they count or not."""
+    return len(kafka.records(COUNTS))
+
+
+@pytest.mark.covers("S256", "S329")
+def test_counts_are_right_after_a_kill(kafka: Cluster, app: WordCount) -> None:
+    """What the first instance left open is aborted; the second reads its counts from the log."""
+    app.write(*some_lines(1000))
+    first = app.start()
+    wait_until(lambda: stored(kafka) > 0, 120, f"a first count {app.logs()}")
+    app.kill(first)
+    app.write(*some_lines(500))
+    app.start()
+    app.check()
+
+
+def coordinator_of_transactions(cluster: CoreCluster) -> int:
+    """The broker that coordinates the transactions of the app's one thread."""
+    [found] = {
+        broker_id
+        for broker_id, broker in cluster.brokers.items()
+        for shard in broker.transactions.shards()
+        if not isinstance(shard, ErrorCode) and shard.transactions
+    }
+    return found
+
+
+def coordinator_of_the_group(cluster: CoreCluster) -> int:
+    index = cluster.find_coordinator_partition("word-count")
+    return leader_of(cluster, GROUP_METADATA_TOPIC, index)
+
+
+def leader_of(cluster: CoreCluster, topic: str, index: int = 0) -> int:
+    return cluster.topics[topic].partitions[index].leader_id
+
+
+def test_brokers_die_under_it(kafka: Cluster, app: WordCount) -> None:
+    """Whoever coordinates its transactions or its group, or leads what it reads and writes."""
+    app.write(*some_lines(10))
+    app.start()
+    app.check()
+    for find in (
+        coordinator_of_transactions,
+        coordinator_of_the_group,
+        lambda cluster: leader_of(cluster, COUNTS),
+    ):
+        before = stored(kafka)
+        app.write(*some_lines(300))
+        wait_until(lambda before=before: stored(kafka) > before, 120, "a count")
+        broker_id = kafka.call(find)
+        kafka.stop_broker(broker_id, how="unclean")
+        app.write(*some_lines(300))
+        app.check()
+        kafka.start_broker(broker_id)
+        wait_until(lambda: kafka.call(is_whole), 120, "full ISRs")
+
+
+def is_whole(cluster: CoreCluster) -> bool:
+    """Whether every partition has all its replicas in sync."""
+    return all(
+        len(partition.isr) == len(partition.replicas)
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+    )
+
+
+@pytest.mark.covers("S329")
+def test_another_instance_takes_over(kafka: Cluster, app: WordCount) -> None:
+    """Two share the work until one is killed; with a standby replica it has the counts at hand."""
+    admin = AdminClient(settings(kafka.bootstrap_servers))
+
+    def has_members(count: int) -> bool:
+        [found] = admin.describe_consumer_groups(["word-count"]).values()
+        members = found.result(TIMEOUT_S).members
+        return len(members) == count and all(m.assignment.topic_partitions for m in members)
+
+    app.write(*some_lines(200))
+    first = app.start(num_standby_replicas=1, heartbeat_interval_ms=200)
+    app.start(num_standby_replicas=1, heartbeat_interval_ms=200)
+    wait_until(lambda: has_members(2), 120, f"two members with partitions {app.logs()}")
+    app.write(*some_lines(200))
+    app.check()
+    app.write(*some_lines(500))
+    app.kill(first)
+    app.write(*some_lines(200))
+    app.check()
+    wait_until(lambda: has_members(1), 120, "one member")
+
+
+@pytest.mark.covers("S331")
+def test_output_offsets_rise_by_two(kafka: Cluster, app: WordCount) -> None:
+    """One count in a transaction, and the marker of its end.
+
+    The topics of its own are as Streams wants them, and what was counted it deletes there.
+    """
+    app.start(repartition_purge_interval_ms=100)
+    for _ in range(4):
+        app.write("word")
+        app.check()
+    assert app.offsets == [0, 2, 4, 6]
+    topics = kafka.call(lambda cluster: cluster.topics)
+    assert topics[CHANGELOG].configs.cleanup_policy == ("compact",)
+    assert topics[REPARTITION].configs.cleanup_policy == ("delete",)
+    assert topics[REPARTITION].configs.retention_ms == -1
+
+    def is_purged() -> bool:
+        app.write("word")
+        app.check()
+        return any(p.log_start_offset > 0 for p in topics[REPARTITION].partitions)
+
+    wait_until(is_purged, 120, "DeleteRecords")
