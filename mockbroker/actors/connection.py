@@ -134,13 +134,14 @@ class Connection:
         self._stats.connections_opened += 1
         if self._journal is not None:
             self._journal.opened(self.active_ms, self._broker.node_id, self._info)
-        why = "over"
+        why = "closed by the broker"
         try:
             with self._scope:
                 if await admitted(self._cluster, self._broker, self._info):
-                    await self._serve_all()
+                    why = await self._serve_all()
         except (OSError, trio.ClosedResourceError) as error:
-            why = f"the client went away: {error}"
+            if isinstance(error, OSError):
+                why = f"the client went away: {error.strerror}"
             log.debug("%s went away: %s", self._peer(), error)
         except ProtocolError as error:
             why = str(error)
@@ -158,17 +159,18 @@ class Connection:
         self._transport.close(reset=reset)
         self._scope.cancel()
 
-    async def _serve_all(self) -> None:
+    async def _serve_all(self) -> str:
+        """Serve until the connection is over; says who ended it."""
         while True:
             frame = self._next_frame()
             if frame is None and (frame := await self._read_frame()) is None:
-                return
+                return "closed by the client"
             if self._gate.shut:
                 await self._gate.wait()
             answer = self._serve(frame)
             rest = await self._wait_for(answer) if isinstance(answer, Unanswered) else answer
             if rest is None:
-                return
+                return "closed by the broker"
             if rest:
                 await self._transport.send_rest(rest)
             if self._mute_ms:
@@ -360,7 +362,8 @@ class Connection:
             self._broker.node_id,
             self._info.id,
             context.seq,
-            (header.api_key, header.api_version if version is None else version),
+            header.api_key,
+            header.api_version if version is None else version,
             header.correlation_id,
             body,
             outcome,

@@ -66,11 +66,11 @@ class SecureConnection(Connection):
         self._tls = transport if isinstance(transport, TlsTransport) else None
         self._mapper = mapper
 
-    async def _serve_all(self) -> None:
+    async def _serve_all(self) -> str:
         if self._tls is not None:
             await self._gate.wait()  # a stopped process shakes no hands
             await self._shake_hands(self._tls)
-        await super()._serve_all()
+        return await super()._serve_all()
 
     async def _shake_hands(self, tls: TlsTransport) -> None:
         try:

@@ -354,6 +354,7 @@ class Cluster(Actions):
         """From now on everything that happens is written down."""
         self.journal = journal
         self.on_event.append(journal.event)
+        self.on_topic_deleted.append(journal.topic_deleted)
 
     def topic_name(self, topic_id: bytes) -> str | None:
         """The name of the topic with this id, or None where there is none."""

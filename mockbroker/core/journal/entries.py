@@ -1,13 +1,14 @@
 """What the broker writes down, before anybody has looked at it.
 
 Entries hold numbers, text and bytes only where they can, so that a journal of a hundred thousand of
-them costs the garbage collector nothing.
+them costs the garbage collector nothing. They are written as bare tuples, `(class, size, fields…)`,
+because writing is what costs; reading makes them what they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -24,10 +25,6 @@ class RequestEntry(NamedTuple):
     node_id: int
     connection_id: int
     frame: Buffer
-
-    @property
-    def size(self) -> int:
-        return len(self.frame) + ENTRY_BYTES
 
 
 class ResponseEntry(NamedTuple):
@@ -48,10 +45,6 @@ class ResponseEntry(NamedTuple):
     outcome: str
     rules: tuple[str, ...]
 
-    @property
-    def size(self) -> int:
-        return ENTRY_BYTES + sum(map(len, self.body or ()))
-
 
 class FactEntry(NamedTuple):
     """Anything else: an event of the cluster (a struct), or a fact told as a mapping."""
@@ -62,9 +55,13 @@ class FactEntry(NamedTuple):
     kind: str
     fact: object
 
-    @property
-    def size(self) -> int:
-        return ENTRY_BYTES
-
 
 Entry: TypeAlias = RequestEntry | ResponseEntry | FactEntry
+Raw: TypeAlias = tuple[Any, ...]
+SIZE, SEQ = 1, 2  # where they stand in a bare tuple
+
+
+def entry_of(raw: Raw) -> Entry:
+    """What a bare tuple stands for."""
+    made: Entry = raw[0](*raw[SEQ:])
+    return made

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mockbroker.core.journal.entries import (
     ENTRY_BYTES,
+    SEQ,
+    SIZE,
     Buffer,
     Entry,
     FactEntry,
+    Raw,
     RequestEntry,
     ResponseEntry,
+    entry_of,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +35,11 @@ class Peer(Protocol):
     principal: str
     software_name: str
     software_version: str
+
+
+class NamedTopic(Protocol):
+    topic_id: bytes
+    name: str
 
 
 class Gap(NamedTuple):
@@ -57,8 +66,10 @@ class Journal:
         self.last_seq = 0
         # Called with each entry once it is written. As a rule there are none.
         self.followers: list[Callable[[Entry], None]] = []
+        # The names of topics that are gone, by id: entries may still speak of them.
+        self.former_topics: dict[bytes, str] = {}
         self._real_ns = real_ns
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[Raw] = deque()
         self._connections: dict[int, Peer] = {}
         self._closed: deque[tuple[int, int]] = deque()  # (seq, connection id)
 
@@ -67,10 +78,11 @@ class Journal:
     def request(self, now_ms: int, node_id: int, connection_id: int, frame: Buffer) -> int:
         """A request was read; returns its sequence number, which goes with the answer."""
         seq = self.last_seq = self.last_seq + 1
+        size = len(frame) + ENTRY_BYTES
         self._entries.append(
-            RequestEntry(seq, now_ms, self._real_ns(), node_id, connection_id, frame)
+            (RequestEntry, size, seq, now_ms, self._real_ns(), node_id, connection_id, frame)
         )
-        self.bytes += len(frame) + ENTRY_BYTES
+        self.bytes += size
         if self.bytes > self.bytes_max or self.followers:
             self._written()
         return seq
@@ -81,7 +93,8 @@ class Journal:
         node_id: int,
         connection_id: int,
         request_seq: int,
-        api: tuple[int, int],
+        api_key: int,
+        api_version: int,
         correlation_id: int,
         body: Sequence[Buffer] | None,
         outcome: str = "",
@@ -89,24 +102,31 @@ class Journal:
     ) -> int:
         """A request was answered with `body`, or came to another `outcome` where that is None.
 
-        `api` is (key, version). `rules` are those of a fault plan that had a hand in it.
+        `rules` are those of a fault plan that had a hand in it.
         """
         seq = self.last_seq = self.last_seq + 1
-        entry = ResponseEntry(
-            seq,
-            now_ms,
-            self._real_ns(),
-            node_id,
-            connection_id,
-            request_seq,
-            *api,
-            correlation_id,
-            body,
-            outcome,
-            rules,
+        size = ENTRY_BYTES
+        for piece in body or ():
+            size += len(piece)
+        self._entries.append(
+            (
+                ResponseEntry,
+                size,
+                seq,
+                now_ms,
+                self._real_ns(),
+                node_id,
+                connection_id,
+                request_seq,
+                api_key,
+                api_version,
+                correlation_id,
+                body,
+                outcome,
+                rules,
+            )
         )
-        self._entries.append(entry)
-        self.bytes += entry.size
+        self.bytes += size
         if self.bytes > self.bytes_max or self.followers:
             self._written()
         return seq
@@ -114,6 +134,10 @@ class Journal:
     def event(self, event: Event) -> None:
         """Something happened to the cluster; an observer for `Cluster.on_event`."""
         self._fact(event.at_ms, "event", event)
+
+    def topic_deleted(self, topic: NamedTopic) -> None:
+        """Remember the name behind an id; an observer for `Cluster.on_topic_deleted`."""
+        self.former_topics[topic.topic_id] = topic.name
 
     def fact(self, now_ms: int, kind: str, **facts: object) -> int:
         """Anything else worth a line: `kind` is one of the journal's (connection, fault, action,
@@ -135,7 +159,7 @@ class Journal:
 
     def _fact(self, now_ms: int, kind: str, fact: object) -> int:
         seq = self.last_seq = self.last_seq + 1
-        self._entries.append(FactEntry(seq, now_ms, self._real_ns(), kind, fact))
+        self._entries.append((FactEntry, ENTRY_BYTES, seq, now_ms, self._real_ns(), kind, fact))
         self.bytes += ENTRY_BYTES
         if self.bytes > self.bytes_max or self.followers:
             self._written()
@@ -144,11 +168,11 @@ class Journal:
     def _written(self) -> None:
         """Tell the followers of the newest entry, and forget the oldest that have no room."""
         if self.followers:
-            entry = self._entries[-1]
+            entry = entry_of(self._entries[-1])
             for follower in tuple(self.followers):
                 follower(entry)
         while self.bytes > self.bytes_max and self._entries:
-            self.bytes -= self._entries.popleft().size
+            self.bytes -= self._entries.popleft()[SIZE]
         first = self.first_seq
         while self._closed and self._closed[0][0] < first:
             self._connections.pop(self._closed.popleft()[1], None)
@@ -160,13 +184,14 @@ class Journal:
         for _, connection_id in self._closed:
             self._connections.pop(connection_id, None)
         self._closed.clear()
+        self.former_topics.clear()
 
     # -- reading -----------------------------------------------------------------------------------
 
     @property
     def first_seq(self) -> int:
         """The oldest entry still there; one above `last_seq` when there is none."""
-        return self._entries[0].seq if self._entries else self.last_seq + 1
+        return self._entries[0][SEQ] if self._entries else self.last_seq + 1
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -174,7 +199,7 @@ class Journal:
     def entry(self, seq: int) -> Entry | None:
         """The entry with this number, or None when it is forgotten or yet to come."""
         index = seq - self.first_seq
-        return self._entries[index] if 0 <= index < len(self._entries) else None
+        return entry_of(self._entries[index]) if 0 <= index < len(self._entries) else None
 
     def since(self, after: int = 0, limit: int | None = None) -> tuple[Gap | None, list[Entry]]:
         """The entries behind number `after`, at most `limit`, and the gap before them, if any.
@@ -187,7 +212,7 @@ class Journal:
         gap = Gap(after + 1, first - 1) if after + 1 < first else None
         start = max(after + 1 - first, 0)
         stop = None if limit is None else start + limit
-        return gap, list(islice(self._entries, start, stop))
+        return gap, [entry_of(raw) for raw in islice(self._entries, start, stop)]
 
     def connection(self, connection_id: int) -> Peer | None:
         """Who was at the other end, as known now; None when forgotten with its entries."""

@@ -65,7 +65,7 @@ class JournalReader:
 
     def __init__(self, journal: Journal, topic_name: Callable[[bytes], str | None]) -> None:
         self._journal = journal
-        self._topic_name = topic_name
+        self._known_topic = topic_name
         self._opened: dict[int, Exchange] = {}
 
     def events(
@@ -90,6 +90,9 @@ class JournalReader:
             yield from self._response(entry, messages)
         else:
             yield self._fact(entry)
+
+    def _topic_name(self, topic_id: bytes) -> str | None:
+        return self._known_topic(topic_id) or self._journal.former_topics.get(topic_id)
 
     def _gap(self, gap: Gap, entries: Sequence[Entry]) -> JournalEvent:
         at = entries[0] if entries else None

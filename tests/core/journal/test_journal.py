@@ -19,7 +19,7 @@ def journal(entries: int = 100) -> Journal:
 def test_numbers_begin_at_1_and_have_no_holes():
     written = journal()
     assert written.request(5, 1, 7, b"frame") == 1
-    assert written.response(6, 1, 7, 1, (3, 12), 9, [b"body"]) == 2
+    assert written.response(6, 1, 7, 1, 3, 12, 9, [b"body"]) == 2
     assert written.fact(7, "clock", change="frozen") == 3
     gap, entries = written.since()
     assert gap is None
@@ -56,7 +56,7 @@ def test_what_an_entry_keeps_alive_counts():
     written = Journal(lambda: 0, 10_000)
     written.request(0, 1, 1, bytes(6_000))
     assert written.bytes == 6_000 + ENTRY_BYTES
-    written.response(0, 1, 1, 1, (1, 4), 1, [bytes(3_000), bytes(3_000)])
+    written.response(0, 1, 1, 1, 1, 4, 1, [bytes(3_000), bytes(3_000)])
     assert written.first_seq == 2
     assert written.bytes == 6_000 + ENTRY_BYTES
 
