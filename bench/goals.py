@@ -61,7 +61,15 @@ GOALS: tuple[Goal, ...] = (
     *_both_sizes("produce", "franz-go", 1.0, ("kfake",)),
     *_both_sizes("consume", "librdkafka", 1.0, ("real", "kfake")),
     Goal("stored", 1.2),
+    Goal("connections-time", 0.8),
+    Goal("connections-memory", 40e3),
+    Goal("create", 0.5),
     Goal("metadata-first", 0.020),
+    Goal("metadata-p50", 0.020),
+    Goal("groups-time", 3.0),
+    Goal("flat-partitions", 1.2),
+    Goal("flat-groups", 1.2),
+    Goal("retention-week", 0.2),
 )
 
 
@@ -69,13 +77,14 @@ def ratios(results: Results, measure: str, peers: Sequence[str], better: str) ->
     """Ours over the best of the peers, round by round; rounds that lack either are left out.
 
     Ratios are taken within a round because its turns ran one after another: the machine's bad
-    minutes are in both.
+    minutes are in both. A round in which that peer's figure is 0 has no ratio and is left out too:
+    the memory that it grew by was there before.
     """
     best = max if better == "higher" else min
     found = []
     for figures in results.rounds(measure):
         others = [figures[peer] for peer in peers if peer in figures]
-        if OURS in figures and len(others) == len(peers):
+        if OURS in figures and len(others) == len(peers) and best(others) > 0:
             found.append(figures[OURS] / best(others))
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,6 +30,7 @@ class Unit:
 
 MICROSECONDS = Unit("µs", 1e6, 0)
 MILLISECONDS = Unit("ms", 1e3, 1)
+KILOBYTES = Unit("kB", 1e-3, 1)
 MEGABYTES = Unit("MB", 1e-6, 1)
 MEGABYTES_PER_SECOND = Unit("MB/s", 1e-6, 0, better="higher")
 TIMES = Unit("×", 1, 2)
@@ -56,11 +57,14 @@ class Scale:
     round_trips: int
     connections: int
     partitions: int
+    groups: int
     stored_bytes: int
 
 
-FULL = Scale(5, {100: 100_000_000, 1024: 256_000_000}, 3, 3000, 5000, 500, 10_000, 256_000_000)
-QUICK = Scale(2, {100: 20_000_000, 1024: 50_000_000}, 3, 600, 1000, 500, 10_000, 64_000_000)
+FULL = Scale(
+    5, {100: 100_000_000, 1024: 256_000_000}, 3, 3000, 5000, 2000, 10_000, 1000, 256_000_000
+)
+QUICK = Scale(2, {100: 20_000_000, 1024: 50_000_000}, 3, 600, 1000, 2000, 10_000, 1000, 64_000_000)
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,9 @@ class Peer(Protocol):
         """Start it afresh; leaving the context ends it. Raises UnavailableError."""
 
     def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None: ...
+
+    def create_topics(self, running: Running, topics: Sequence[str], partitions: int) -> float:
+        """Create several topics by as few requests as may be; seconds until they were answered."""
 
     def delete_topic(self, running: Running, topic: str) -> None: ...
 

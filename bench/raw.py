@@ -5,7 +5,15 @@ from __future__ import annotations
 import socket
 import struct
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.codec import request_codec, response_codec
+from mockbroker_protocol.headers import (
+    RequestHeader,
+    decode_response_header,
+    encode_request_header,
+)
 
 TIMEOUT_S = 60.0
 _BUFFER_BYTES = 1 << 16
@@ -33,6 +41,19 @@ def metadata_of_all_topics() -> bytes:
     return frame(METADATA, 12, b"\0\0\0\0", flexible=True)
 
 
+def request(api_key: ApiKey, version: int, message: object) -> bytes:
+    """A request with its size and header, encoded from a message of `mockbroker_protocol`."""
+    header = encode_request_header(RequestHeader(api_key, version, 1, _CLIENT_ID.decode()))
+    body = b"".join(request_codec(api_key, version).encode(message))
+    return struct.pack(">i", len(header) + len(body)) + header + body
+
+
+def answer(api_key: ApiKey, version: int, frame: bytes | memoryview) -> Any:
+    """The message in an answer, which begins with its size."""
+    _, start = decode_response_header(frame, api_key, version, 4)
+    return response_codec(api_key, version).decode(frame, start)[0]
+
+
 class RawConnection:
     """A blocking connection on which requests and answers alternate. A context manager.
 
@@ -40,10 +61,15 @@ class RawConnection:
     before each receive, which is a tenth of a round trip.
     """
 
-    def __init__(self, address: tuple[str, int], timeout_s: float | None = None) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        timeout_s: float | None = None,
+        buffer_bytes: int = _BUFFER_BYTES,
+    ) -> None:
         self._socket = socket.create_connection(address, timeout_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
+        self._buffer = memoryview(bytearray(buffer_bytes))
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,20 +20,33 @@ BROKERS = 3
 """As many as mockbroker and kfake start by default. Real Kafka is one node: three JVMs would
 compete with the others for the machine, and every topic here has one replica anyway."""
 ADMIN_TIMEOUT_S = 30.0
+PARTITIONS_PER_REQUEST_MAX = 5000
+"""A controller refuses a request that would take more than 10,000 records of its log."""
 
 
 class _WithTopics:
     """Topics through the admin client, for peers that have such an API."""
 
     def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None:
+        self.create_topics(running, [topic], partitions)
+
+    def create_topics(self, running: Running, topics: Sequence[str], partitions: int) -> float:
         from confluent_kafka import KafkaException
         from confluent_kafka.cimpl import NewTopic
 
         admin = _admin_client(running)
+        admin.list_topics(timeout=ADMIN_TIMEOUT_S)  # connects
+        begun = time.perf_counter()
+        at_once = max(PARTITIONS_PER_REQUEST_MAX // partitions, 1)
         try:
-            admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(ADMIN_TIMEOUT_S)
+            for start in range(0, len(topics), at_once):
+                some = topics[start : start + at_once]
+                new = [NewTopic(topic, partitions, 1) for topic in some]
+                for created in admin.create_topics(new).values():
+                    created.result(ADMIN_TIMEOUT_S)
         except KafkaException as error:
             raise RuntimeError(f"CreateTopics: {error}") from None
+        return time.perf_counter() - begun
 
     def delete_topic(self, running: Running, topic: str) -> None:
         from confluent_kafka import KafkaException
@@ -122,6 +135,9 @@ class LibrdkafkaMock:
     def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None:
         """It has no CreateTopics; asking for the topic makes it, with four partitions."""
         _admin_client(running).list_topics(topic, ADMIN_TIMEOUT_S)
+
+    def create_topics(self, running: Running, topics: Sequence[str], partitions: int) -> float:
+        raise UnavailableError("cannot be told how many partitions to make")
 
     def delete_topic(self, running: Running, topic: str) -> None:
         """It has no DeleteTopics; what it keeps of a topic is bounded."""

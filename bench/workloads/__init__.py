@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from bench.model import Workload
 from bench.workloads.bulk import bulk_workloads
-from bench.workloads.footprint import IdleMemory, SecondCluster, Start, StoredBytes
+from bench.workloads.flat import FlatGroups, FlatPartitions
+from bench.workloads.footprint import (
+    IdleMemory,
+    PassingWeek,
+    SecondCluster,
+    Start,
+    StoredBytes,
+)
+from bench.workloads.groups import Rebalance
 from bench.workloads.latency import Delivery, Sequential
 from bench.workloads.wire import ApiVersions, Connections, FullMetadata
 
@@ -19,4 +27,8 @@ WORKLOADS: tuple[Workload, ...] = (
     StoredBytes(),
     Connections(),
     FullMetadata(),
+    Rebalance(),
+    FlatPartitions(),
+    FlatGroups(),
+    PassingWeek(),
 )

@@ -46,11 +46,33 @@ class SecondCluster:
         """Nothing to build."""
 
     def run(self, running: Running, scale: Scale) -> Figures:
-        command = [sys.executable, "-m", "bench.workloads.second_cluster"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        if done.returncode != 0:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1])
-        return {"second-cluster": json.loads(done.stdout)["seconds"]}
+        return {"second-cluster": _seconds_of("bench.workloads.second_cluster")}
+
+
+class PassingWeek:
+    """How long a cluster of the fixtures takes for the seven days after which records expire."""
+
+    name = "retention"
+    fresh = True
+    excluded: Mapping[str, str] = SecondCluster.excluded
+    measures: tuple[Measure, ...] = (
+        Measure("retention-week", "a week's retention in virtual time", MILLISECONDS),
+    )
+
+    def prepare(self) -> None:
+        """Nothing to build."""
+
+    def run(self, running: Running, scale: Scale) -> Figures:
+        return {"retention-week": _seconds_of("bench.workloads.passing_week")}
+
+
+def _seconds_of(module: str) -> float:
+    """What a module says that it took, run in a process of its own."""
+    command = [sys.executable, "-m", module]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    return float(json.loads(done.stdout)["seconds"])
 
 
 class IdleMemory:

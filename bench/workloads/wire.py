@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from bench import process, raw
 from bench.model import (
-    MEGABYTES,
+    KILOBYTES,
     MICROSECONDS,
     MILLISECONDS,
     Figures,
@@ -19,6 +19,7 @@ from bench.model import (
 from bench.placement import separate_cores
 from bench.workloads.support import percentile
 
+ANSWER_BYTES = 4096  # an answer to ApiVersions fits
 METADATA_TURNS = 20
 TOPIC_PARTITIONS = 100
 PARTITION_BYTES_MIN = 26  # error, index, leader, epoch, one replica, one in sync, none offline
@@ -53,8 +54,9 @@ class Connections:
     fresh = True
     excluded: Mapping[str, str] = {}
     measures: tuple[Measure, ...] = (
-        Measure("connections-time", "500 connections: time", MILLISECONDS),
-        Measure("connections-memory", "500 connections: memory", MEGABYTES),
+        Measure("connections-time", "2,000 connections with a request each: time", MILLISECONDS),
+        Measure("connections-cpu", "2,000 connections with a request each: CPU", MILLISECONDS),
+        Measure("connections-memory", "2,000 connections: memory of each", KILOBYTES),
     )
 
     def prepare(self) -> None:
@@ -63,13 +65,20 @@ class Connections:
     def run(self, running: Running, scale: Scale) -> Figures:
         with contextlib.ExitStack() as stack:
             before = process.resident_bytes(running.pids)
+            cpu_s = process.cpu_seconds(running.pids)
             begun = time.perf_counter()
             for _ in range(scale.connections):
-                connection = stack.enter_context(raw.RawConnection(running.address))
+                connection = raw.RawConnection(running.address, buffer_bytes=ANSWER_BYTES)
+                stack.enter_context(connection)
                 connection.round_trip(raw.api_versions())
             seconds = time.perf_counter() - begun
+            cpu_s = process.cpu_seconds(running.pids) - cpu_s
             grown = process.resident_bytes(running.pids) - before
-        return {"connections-time": seconds, "connections-memory": max(0, grown)}
+        return {
+            "connections-time": seconds,
+            "connections-cpu": cpu_s,
+            "connections-memory": max(0, grown) / scale.connections,
+        }
 
 
 class FullMetadata:
@@ -82,6 +91,7 @@ class FullMetadata:
         "librdkafka-mock": "cannot be told how many partitions to make",
     }
     measures: tuple[Measure, ...] = (
+        Measure("create", "create 10,000 partitions", MILLISECONDS),
         Measure("metadata-first", "full Metadata of 10,000 partitions, first", MILLISECONDS),
         Measure("metadata-p50", "full Metadata of 10,000 partitions p50", MILLISECONDS),
     )
@@ -92,8 +102,9 @@ class FullMetadata:
     def run(self, running: Running, scale: Scale) -> Figures:
         with raw.RawConnection(running.address) as connection:
             connection.round_trip(raw.metadata_of_all_topics())  # codecs are made on first use
-        for number in range(scale.partitions // TOPIC_PARTITIONS):
-            running.peer.create_topic(running, f"bench-metadata-{number}", TOPIC_PARTITIONS)
+        count = scale.partitions // TOPIC_PARTITIONS
+        topics = [f"bench-metadata-{number}" for number in range(count)]
+        created = running.peer.create_topics(running, topics, TOPIC_PARTITIONS)
         with raw.RawConnection(running.address) as connection:
             request = raw.metadata_of_all_topics()
             begun = time.perf_counter()
@@ -102,7 +113,11 @@ class FullMetadata:
             if len(answer) < scale.partitions * PARTITION_BYTES_MIN:
                 raise RuntimeError(f"{len(answer)} bytes do not hold every partition")
             times = _times(connection, request, METADATA_TURNS)
-        return {"metadata-first": first, "metadata-p50": percentile(times, 50)}
+        return {
+            "create": created,
+            "metadata-first": first,
+            "metadata-p50": percentile(times, 50),
+        }
 
 
 def _times(connection: raw.RawConnection, request: bytes, count: int) -> list[float]:

@@ -39,6 +39,13 @@ def test_a_round_that_lacks_a_peer_does_not_count() -> None:
     assert ratios(found, "m", ["kfake"], "lower") == [0.5, 0.5, 0.5]
 
 
+def test_a_round_in_which_a_peer_took_nothing_does_not_count() -> None:
+    """A JVM that grew by no page has no figure that ours could be compared with."""
+    found = results("m", [(10.0, 0.0), (10.0, 20.0)])
+    assert ratios(found, "m", ["kfake"], "lower") == [0.5]
+    assert judge(Goal("m", 1.0, ("kfake",)), results("m", [(10.0, 0.0)]), TIMES).met is None
+
+
 def test_the_better_of_two_peers_is_the_faster_one() -> None:
     found = results("m", [(30.0, 20.0)])
     found.add(1, "real", {"m": 60.0})

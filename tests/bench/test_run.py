@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +35,9 @@ class FakePeer:
         self.events.append(f"-{self.name}")
 
     def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None:
+        raise AssertionError
+
+    def create_topics(self, running: Running, topics: Sequence[str], partitions: int) -> float:
         raise AssertionError
 
     def delete_topic(self, running: Running, topic: str) -> None:
