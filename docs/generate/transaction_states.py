@@ -39,9 +39,10 @@ The dashed lines: an id that nobody uses is forgotten from every state in which 
 
 PENDING = """
 What the producer that holds the id and its present epoch is told, by the state of the id. While a
-move is pending everything but a verification is answered with `CONCURRENT_TRANSACTIONS`. An id is
-never *in* Dead or PrepareEpochFence but only on its way there, so clients see the error in place of
-those two columns.
+move is pending, everything but a verification is answered with `CONCURRENT_TRANSACTIONS`. An end
+that is decided has its completion pending until every marker is written, and an id is never *in*
+Dead or PrepareEpochFence but only on its way there: of those four columns clients see the row of
+the verification.
 """
 
 

@@ -58,11 +58,13 @@ class Producer:
 
     def init(self, version: int = 5, *, timeout_ms: int = 60_000, label: str = "") -> Any:
         """InitProducerId without an id; recorded."""
-        request = InitProducerIdRequest(transactional_id=self.id, transaction_timeout_ms=timeout_ms)
-        answer = self.session.ask(request, version, label=label)
+        answer = self.session.ask(self.init_request(timeout_ms), version, label=label)
         if answer.error_code == 0:
             self.pid, self.epoch = answer.producer_id, answer.producer_epoch
         return answer
+
+    def init_request(self, timeout_ms: int = 60_000) -> InitProducerIdRequest:
+        return InitProducerIdRequest(transactional_id=self.id, transaction_timeout_ms=timeout_ms)
 
     def add(
         self, *topics: str, partitions: Sequence[int] = (0,), version: int = 3, **changed: Any
