@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from mockbroker.client.errors import ClientError, ConnectionClosedError
+from mockbroker.client.errors import ConnectionClosedError
 from mockbroker.core.security.sasl.scram_credential import ScramMechanism
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
@@ -28,7 +26,7 @@ from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.list_groups import ListGroupsRequest
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.core.security.sasl.scram_client import ScramClient
-from tests.support.real_kafka import RealKafka
+from tests.support.real_sasl import RealSaslKafka, sasl_configs
 from tests.support.sasl import SaslConnection
 
 pytestmark = [pytest.mark.real_kafka, pytest.mark.java, pytest.mark.xdist_group("real_kafka")]
@@ -45,42 +43,8 @@ SENTENCES = (
     ErrorCode.ILLEGAL_SASL_STATE.sentence,
 )
 
-_JAAS = "org.apache.kafka.common.security.{} required {};"
-_REAL = {
-    "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
-    "inter.broker.listener.name": "PLAINTEXT",
-    "sasl.mechanism.inter.broker.protocol": "PLAIN",
-    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
-    "connections.max.reauth.ms": str(REAUTH_MS),
-    "listener.name.plaintext.plain.sasl.jaas.config": _JAAS.format(
-        "plain.PlainLoginModule",
-        'username="admin" password="admin-secret" '
-        + " ".join(f'user_{name}="{password}"' for name, password in USERS.items()),
-    ),
-    "listener.name.plaintext.scram-sha-256.sasl.jaas.config": _JAAS.format(
-        "scram.ScramLoginModule", ""
-    ),
-}
+_REAL = sasl_configs(USERS) | {"connections.max.reauth.ms": str(REAUTH_MS)}
 _OURS = {name: _REAL[name] for name in ("sasl.enabled.mechanisms", "connections.max.reauth.ms")}
-
-
-class RealSaslKafka(RealKafka):
-    """A real broker whose only listener wants SASL."""
-
-    def endpoint(self, node_id: int, listener: str | None = None) -> tuple[str, int]:
-        return self.addresses[node_id]
-
-    def _wait(self, deadline: float) -> None:
-        for process in self._processes:
-            while not self._ready():
-                assert process.poll() is None, self.output()[-4000:]
-                assert time.monotonic() < deadline, self.output()[-4000:]
-
-    def _ready(self) -> bool:
-        with contextlib.suppress(ClientError), SaslConnection(self) as connection:  # type: ignore[arg-type]
-            if connection.plain("admin", "admin-secret").error_code == 0:
-                return bool(connection.send(MetadataRequest(), 12).brokers)
-        return False
 
 
 @pytest.fixture(scope="module")
