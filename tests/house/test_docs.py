@@ -32,7 +32,21 @@ RUNNABLE = [
 ]
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=name_of)
+# Rows of the checklist that the examples of a page show.
+SHOWN = {
+    "docs/exactly-once.md": ("S172", "S246", "S249", "S255"),
+    "docs/exactly-once-outside.md": ("S257", "S258", "S342"),
+}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.covers(*SHOWN.get(name_of(page), ())))
+        for page in RUNNABLE
+    ],
+    ids=name_of,
+)
 def test_the_examples_of_a_page_run_as_they_stand(page: Path, tmp_path: Path):
     runner = PageRunner(tmp_path)
     try:
