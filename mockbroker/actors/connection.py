@@ -293,13 +293,11 @@ class Connection:
             request, _ = route.request.decode(view, position)
         except DecodeError as error:
             raise ProtocolError(f"{route.api.key.name} v{header.api_version}: {error}") from None
-        try:
-            if self._cluster.authorizer is None:
-                response = route.api.handle(context, request)
-            else:
-                response = guarded(route.api, context, request)
-        except Exception as error:
-            response = self._failed(context, request, route, error)
+        if self._cluster.faults is not None:
+            watched = self._watched(context, request, route, started_ns)
+            if watched is not None:
+                return watched
+        response = self._handle(context, request, route)
         if throttling is not None:
             context.bill = Bill(throttling, len(frame), perf_counter_ns() - started_ns)
         if type(response) is Parked:
@@ -308,6 +306,24 @@ class Connection:
                 return Unanswered(response, answer, self._gate)
             response = response.response
         return self._answer(context, request, route, started_ns, response)
+
+    def _handle(self, context: RequestContext, request: object, route: Route) -> object:
+        """What the handler answers, or what is answered in its place when it cannot."""
+        try:
+            if self._cluster.authorizer is None:
+                return route.api.handle(context, request)
+            return guarded(route.api, context, request)
+        except Exception as error:
+            return self._failed(context, request, route, error)
+
+    def _watched(
+        self, context: RequestContext, request: object, route: Route, started_ns: int
+    ) -> Unanswered | None:
+        """The request as one that rules have a say in; None when none of them fires for it."""
+        from mockbroker.actors.watched import watch
+
+        assert self._cluster.faults is not None
+        return watch(self, self._cluster.faults, context, request, route, started_ns)
 
     def _route(self, version: tuple[int, int]) -> Route | None:
         """The route of a request, or None where this cluster does not serve such a request."""

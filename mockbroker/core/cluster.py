@@ -43,6 +43,7 @@ from mockbroker.core.topic import (
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.core.faults.engine import FaultEngine
     from mockbroker.core.journal.journal import Journal
     from mockbroker.core.log.compaction import CompactionResult
     from mockbroker.core.security.sasl.scram_credential import ScramCredential
@@ -125,6 +126,11 @@ class Cluster(Actions):
         # Called with everything that happens (see `events`).
         self.on_event: list[Callable[[Event], None]] = []
         self.journal: Journal | None = None
+        # The fault engine, and the same while it has rules: what requests look at is `faults`.
+        self.fault_engine: FaultEngine | None = None
+        self.faults: FaultEngine | None = None
+        # Who writes down what changes, if anybody does.
+        self.recorder: Recorder | None = None
 
     # -- reading -----------------------------------------------------------------------------------
 

@@ -167,6 +167,11 @@ class FetchSessionCache:
         self._sessions.move_to_end(session.session_id)
         return FetchContext(session.targets, by_id=by_id, session=session)
 
+    def keys_of(self, session_id: int) -> list[TargetKey]:
+        """What a session fetches; nothing where there is none."""
+        session = self._sessions.get(session_id)
+        return [] if session is None else list(session.targets)
+
     def create(self, targets: Targets, *, by_id: bool, privileged: bool, now_ms: int) -> int:
         """Keep the targets of a full request in a session: its id, or 0 when there is no room."""
         if len(self._sessions) >= self.slots_max and not self._evict(

@@ -48,6 +48,7 @@ class Authenticator:
         "_realm",
         "_renewed_ms",
         "by_token",
+        "denied_next",
         "expires_ms",
         "mechanism_name",
         "principal",
@@ -63,6 +64,7 @@ class Authenticator:
         self.expires_ms: int | None = None
         self.reason = ""
         self.by_token = False  # proved by a delegation token
+        self.denied_next = ""  # why the next token is refused, whatever it is
         self.speaks_raw = False  # tokens come bare, after a handshake of version 0
         self._realm = realm
         self._mechanism: Mechanism | None = None
@@ -156,6 +158,9 @@ class Authenticator:
         mechanism = self._mechanism
         assert mechanism is not None
         try:
+            if self.denied_next:
+                told, self.denied_next = self.denied_next, ""
+                raise DeniedError("refused by a rule", told=told)
             answer = mechanism.respond(token, now_ms)
             if mechanism.user is not None:
                 self._keep_principal(user(mechanism.user))

@@ -1,0 +1,201 @@
+"""Effects on the decoded answer: errors, errors of single records, rewritten fields."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+import msgspec
+
+from mockbroker.core.faults.layouts import Layout
+from mockbroker.core.faults.partial import (
+    Selection,
+    fresh,
+    id_of,
+    index_of,
+    name_of,
+    selected_partitions,
+)
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.declare import Array, Scalar, Shape
+
+
+def error_code(name: str | int) -> ErrorCode:
+    """An error by its name or number. Raises ValueError with the nearest name."""
+    if isinstance(name, int):
+        found = next((each for each in ErrorCode if each == name), None)
+        if found is None:
+            raise ValueError(f"there is no error code {name}")
+        return found
+    try:
+        return ErrorCode[name.upper()]
+    except KeyError:
+        near = get_close_matches(name.upper(), ErrorCode.__members__, 1, 0.5)
+        hint = f'; did you mean "{near[0]}"?' if near else ""
+        raise ValueError(f"unknown error code {name!r}{hint}") from None
+
+
+class Error(msgspec.Struct, frozen=True):
+    """The request is answered with an error before anything of it is applied.
+
+    With `topic` or `partition` in the match, only for those partitions; the others are served.
+    """
+
+    SHORT: ClassVar[str] = "code"
+
+    code: str | int
+    message: str | None = None
+
+    def __post_init__(self) -> None:
+        error_code(self.code)
+
+    @property
+    def error(self) -> ErrorCode:
+        return error_code(self.code)
+
+
+class ErrorAfter(Error, frozen=True):  # noqa: N818 - an effect, not an exception
+    """The request is applied, and answered with an error as if it were not."""
+
+
+class RecordErrors(msgspec.Struct, frozen=True):
+    """Single records of a batch are refused (KIP-467), and with them all of the batch.
+
+    `records` are places in the batch, from 0.
+    """
+
+    SHORT: ClassVar[str] = "records"
+
+    records: list[int]
+    code: str | int = "INVALID_RECORD"
+    message: str = "This record was refused by a rule."
+
+    def __post_init__(self) -> None:
+        error_code(self.code)
+        if not self.records or min(self.records) < 0:
+            raise ValueError("records are places in the batch, from 0")
+
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """Fields of the decoded answer get other values, by path: `topics[].partitions[].offset`.
+
+    With `topic` or `partition` in the match, only in those topics and partitions. `request` does
+    the same to the request before it is applied.
+    """
+
+    answer: dict[str, object] = {}
+    request: dict[str, object] = {}
+
+    def __post_init__(self) -> None:
+        if not (self.answer or self.request):
+            raise ValueError("say which fields of the answer, or of the request")
+
+
+# -- single records --------------------------------------------------------------------------------
+
+
+def with_record_errors(
+    response: Any, layout: Layout, selection: Selection, effect: RecordErrors
+) -> Any:
+    """A Produce answer of refused partitions that names single records."""
+    from mockbroker_protocol.messages.produce import BatchIndexAndErrorMessage
+
+    changed = fresh(response)
+    for _, partition in selected_partitions(changed, layout, selection):
+        partition.error_message = effect.message
+        partition.record_errors = [
+            BatchIndexAndErrorMessage(place, effect.message) for place in effect.records
+        ]
+    return changed
+
+
+# -- rewriting -------------------------------------------------------------------------------------
+
+
+def rewritten(message: Any, layout: Layout, selection: Selection, fields: dict[str, object]) -> Any:
+    """A copy of a message with other values at these paths."""
+    changed = fresh(message)
+    for path, value in fields.items():
+        steps = path.replace("[]", "").split(".")
+        changed = _set(changed, layout, selection, steps, (), value)
+    return changed
+
+
+def _set(
+    struct: Any,
+    layout: Layout,
+    selection: Selection,
+    steps: list[str],
+    above: tuple[str, ...],
+    value: object,
+) -> Any:
+    name, rest = steps[0], steps[1:]
+    here = (*above, name)
+    if not rest:
+        return _replace(struct, name, value)
+    inner = getattr(struct, name)
+    if isinstance(inner, list):
+        made: Any = [
+            _set(item, layout, selection, rest, here, value)
+            if _selected(struct, item, layout, selection, here)
+            else item
+            for item in inner
+        ]
+    elif inner is None:
+        return struct
+    else:
+        made = _set(inner, layout, selection, rest, here, value)
+    return _replace(struct, name, made)
+
+
+def _replace(struct: Any, name: str, value: object) -> Any:
+    if struct.__struct_config__.frozen:
+        return msgspec.structs.replace(struct, **{name: value})
+    setattr(struct, name, value)
+    return struct
+
+
+def _selected(
+    parent: Any, item: Any, layout: Layout, selection: Selection, path: tuple[str, ...]
+) -> bool:
+    """Whether an element of an array is to be rewritten: topics and partitions only if selected."""
+    if not selection.limited:
+        return True
+    for array in layout.topics:
+        if path == array.path:
+            return selection.partitions(name_of(item, array), id_of(item, array)) is not None
+        if array.partitions and array.number and path == (*array.path, array.partitions):
+            return selection.has(
+                name_of(parent, array), id_of(parent, array), index_of(item, array)
+            )
+    return True
+
+
+_TYPES: dict[Scalar, tuple[type, ...]] = {
+    Scalar.BOOL: (bool,),
+    Scalar.FLOAT64: (int, float),
+    Scalar.STRING: (str,),
+}
+_NOT_DATA = frozenset((Scalar.BYTES, Scalar.RECORDS, Scalar.UUID))
+
+
+def check_field(shape: Shape, path: str, value: object) -> str | None:
+    """Why `value` cannot be put at `path` of a message; None if it can."""
+    *above, last = path.replace("[]", "").split(".")
+    for step in above:
+        field = next(field for field in shape.fields if field.name == step)
+        inner = field.type.element if isinstance(field.type, Array) else field.type
+        assert isinstance(inner, Shape)
+        shape = inner
+    field = next(field for field in shape.fields if field.name == last)
+    if isinstance(field.type, Array):
+        ok = isinstance(value, list) and isinstance(field.type.element, Scalar)
+        return None if ok else "only arrays of plain values can be replaced"
+    if isinstance(field.type, Shape) or field.type in _NOT_DATA:
+        return "a field of this kind cannot be written as data"
+    if value is None:
+        return None if field.nullable else "this field cannot be null"
+    types = _TYPES.get(field.type, (int,))
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        return f"{value!r} does not fit the field"
+    return None

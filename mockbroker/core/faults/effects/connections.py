@@ -1,0 +1,46 @@
+"""Effects on connections and on who is behind them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from mockbroker.core.faults.convert import Ms
+
+
+class RefuseConnection(msgspec.Struct, frozen=True):
+    """The connection is accepted and ended at once; a broker that is stopped refuses for good."""
+
+    SHORT: ClassVar[str] = "how"
+
+    how: Literal["fin", "rst"] = "rst"
+
+
+class StallHandshake(msgspec.Struct, frozen=True, kw_only=True):
+    """The connection is accepted, and then nothing is said: neither TLS, nor SASL, nor Kafka.
+
+    `at` the TLS handshake (on a listener without TLS: at the first byte) or the SASL one; for a
+    time, after which it goes on, or for ever.
+    """
+
+    SHORT: ClassVar[str] = "for"
+
+    at: Literal["tls", "sasl"] = "tls"
+    for_: Ms | None = msgspec.field(default=None, name="for")
+
+
+class FailReauthentication(msgspec.Struct, frozen=True):
+    """The next time the client proves itself on an open connection (KIP-368), it is refused."""
+
+    SHORT: ClassVar[str] = "message"
+
+    message: str = "Authentication failed during re-authentication"
+
+
+class ExpireCredential(msgspec.Struct, frozen=True):
+    """The session of the connection has run out: it has to be renewed, or is closed."""
+
+
+class Observe(msgspec.Struct, frozen=True):
+    """Nothing but a hit, to be counted and waited for."""

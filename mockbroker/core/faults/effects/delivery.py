@@ -1,0 +1,225 @@
+"""Effects on whether, when and in which shape a request or its answer is delivered.
+
+These are data: the connection's task carries them out. All times are ms on the cluster's clock.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Literal, NamedTuple
+
+import msgspec
+
+from mockbroker.core.faults.convert import Count, Ms, Positive, Probability
+from mockbroker.core.ids import IdSource
+
+BEFORE = "before"
+AFTER = "after"
+Phase = Literal["before", "after"]
+How = Literal["fin", "rst"]
+
+
+class DropRequest(msgspec.Struct, frozen=True):
+    """The request is never applied and never answered; the connection stays."""
+
+
+class DropReply(msgspec.Struct, frozen=True):
+    """The request is applied; its answer is never sent. Then the connection stays (`keep`), is
+    closed (`close`: FIN) or reset (`reset`: RST).
+    """
+
+    SHORT: ClassVar[str] = "then"
+
+    then: Literal["keep", "close", "reset"] = "keep"
+
+
+class Close(msgspec.Struct, frozen=True):
+    """The connection ends instead of an answer: before the request is applied, or after."""
+
+    SHORT: ClassVar[str] = "how"
+
+    how: How = "fin"
+    phase: Phase = "after"
+
+
+class Lognormal(msgspec.Struct, frozen=True):
+    """A delay of which half are shorter than the median, with a long tail for a large sigma."""
+
+    median: Ms
+    sigma: float = 0.5
+
+
+class Delay(msgspec.Struct, frozen=True, kw_only=True):
+    """Wait before the request is applied, or between applying and answering.
+
+    A fixed time (`by`), one out of `uniform` [low, high], or `lognormal`; the random ones come from
+    the rule's own stream.
+    """
+
+    SHORT: ClassVar[str] = "by"
+
+    by: Ms | None = None
+    uniform: list[Ms] | None = None
+    lognormal: Lognormal | None = None
+    phase: Phase = "before"
+
+    def __post_init__(self) -> None:
+        given = [x for x in (self.by, self.uniform, self.lognormal) if x is not None]
+        if len(given) != 1:
+            raise ValueError("give one of by, uniform and lognormal")
+        if self.uniform is not None and (
+            len(self.uniform) != 2 or self.uniform[0] > self.uniform[1]
+        ):
+            raise ValueError("uniform is [low, high]")
+        if self.lognormal is not None and not 0 <= self.lognormal.sigma <= 10:
+            raise ValueError("sigma is between 0 and 10")
+
+    def drawn_ms(self, stream: IdSource) -> int:
+        """How long to wait this time."""
+        if self.by is not None:
+            return self.by
+        if self.uniform is not None:
+            low, high = self.uniform
+            return low + stream.below(high - low + 1)
+        assert self.lognormal is not None
+        # Box and Muller, from two numbers of 53 bits.
+        one, two = ((stream.bits64() >> 11) + 1) / 2**53, (stream.bits64() >> 11) / 2**53
+        normal = math.sqrt(-2.0 * math.log(one)) * math.cos(math.tau * two)
+        factor = math.exp(min(20.0, self.lognormal.sigma * normal))
+        return round(self.lognormal.median * factor)
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """A breakpoint: the request waits before it is applied, or its answer before it is sent.
+
+    Somebody lets it go on, edits, answers, drops or closes it; `at_most` lets it go by itself.
+    """
+
+    SHORT: ClassVar[str] = "phase"
+
+    phase: Phase = "before"
+    at_most: Ms | None = None
+
+
+class Throttle(msgspec.Struct, frozen=True):
+    """`throttle_time_ms` in the answer; with `mute` the client is then really not listened to for
+    that long, as a broker does with a client over its quota (KIP-219).
+    """
+
+    SHORT: ClassVar[str] = "by"
+
+    by: Ms
+    mute: bool = True
+
+
+class Slow(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer leaves in slices of `slice_bytes`, at so many bytes a second or with a pause
+    between two slices.
+    """
+
+    SHORT: ClassVar[str] = "bytes_per_s"
+
+    bytes_per_s: Positive | None = None
+    pause: Ms | None = None
+    slice_bytes: Positive = 1024
+
+    def __post_init__(self) -> None:
+        if (self.bytes_per_s is None) is (self.pause is None):
+            raise ValueError("give one of bytes_per_s and pause")
+
+    @property
+    def pause_ms(self) -> int:
+        """The time between two slices."""
+        if self.pause is not None:
+            return self.pause
+        assert self.bytes_per_s is not None
+        return max(1, round(self.slice_bytes * 1000 / self.bytes_per_s))
+
+
+class TruncateReply(msgspec.Struct, frozen=True, kw_only=True):
+    """Only the first `bytes` of the answer are sent, or a `fraction`, under its full size.
+
+    Then the connection is closed or reset, or kept, and the client waits for the rest.
+    """
+
+    SHORT: ClassVar[str] = "fraction"
+
+    fraction: Probability = 0.5
+    bytes_: Count | None = msgspec.field(default=None, name="bytes")
+    then: Literal["keep", "close", "reset"] = "close"
+
+    def cut(self, size: int) -> int:
+        """How many bytes of a frame of `size` are sent."""
+        wanted = round(size * self.fraction) if self.bytes_ is None else self.bytes_
+        return min(wanted, size - 1)
+
+
+class CorruptReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The frame of the answer is damaged.
+
+    `wrong_size` says some bytes more than follow, `wrong_correlation_id` answers another request,
+    `bit_flips` turns `count` bits behind the correlation id, `garbage` puts noise there, `oversize`
+    announces 2 GiB.
+    """
+
+    SHORT: ClassVar[str] = "how"
+
+    how: Literal["wrong_size", "wrong_correlation_id", "bit_flips", "garbage", "oversize"]
+    count: Positive = 8
+
+
+class DuplicateReply(msgspec.Struct, frozen=True):
+    """The answer is sent `times` times."""
+
+    SHORT: ClassVar[str] = "times"
+
+    times: Positive = 2
+
+
+class ReorderReplies(msgspec.Struct, frozen=True):
+    """The answer is sent after that of the next request on the connection, if that comes within
+    `patience`.
+    """
+
+    SHORT: ClassVar[str] = "patience"
+
+    patience: Ms = 1000
+
+
+class Ending(NamedTuple):
+    """How a connection ends."""
+
+    reset: bool
+
+
+def ending(then: str) -> Ending | None:
+    """What `keep`, `close` and `reset` mean for the connection; None where it stays."""
+    return None if then == "keep" else Ending(then == "reset")
+
+
+# -- frames ----------------------------------------------------------------------------------------
+
+_SIZE_AND_ID = 8  # four bytes of size and the correlation id
+_OVERSIZE = b"\x7f\xff\xff\xff"
+
+
+def corrupted(frame: bytes, effect: CorruptReply, stream: IdSource) -> bytes:
+    """A copy of an answer's frame, damaged as the effect says."""
+    out = bytearray(frame)
+    size = int.from_bytes(frame[:4], "big")
+    if effect.how == "wrong_size":
+        out[:4] = (size + effect.count).to_bytes(4, "big")
+    elif effect.how == "oversize":
+        out[:4] = _OVERSIZE
+    elif effect.how == "wrong_correlation_id":
+        wrong = (int.from_bytes(frame[4:8], "big") + 1_000_003) & 0x7FFFFFFF
+        out[4:8] = wrong.to_bytes(4, "big")
+    elif effect.how == "garbage":
+        for at in range(_SIZE_AND_ID, len(out)):
+            out[at] = stream.below(256)
+    else:
+        bits = (len(out) - _SIZE_AND_ID) * 8
+        for _ in range(effect.count if bits else 0):
+            bit = stream.below(bits)
+            out[_SIZE_AND_ID + bit // 8] ^= 1 << bit % 8
+    return bytes(out)

@@ -1,0 +1,136 @@
+"""Effects on the records of a Produce or a Fetch: batches damaged, given twice, or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from mockbroker.core.faults.convert import Count, Positive
+from mockbroker.core.faults.layouts import Layout
+from mockbroker.core.faults.partial import Selection, fresh, selected_partitions
+from mockbroker.core.log.compacted_batch import emptied, rebuild
+from mockbroker_protocol.records import (
+    BatchHeader,
+    RecordsError,
+    batch_payload,
+    split_batches,
+    update_crc,
+)
+from mockbroker_protocol.records.batch import (
+    ATTRIBUTES_OFFSET,
+    CODEC_MASK,
+    CRC_OFFSET,
+    MAGIC_OFFSET,
+)
+from mockbroker_protocol.records.keys import scan_keys
+
+_COUNT_OFFSET = 57
+_NO_CODEC = 7
+_NO_MAGIC = 9
+
+
+class CorruptBatch(msgspec.Struct, frozen=True):
+    """The first batch of each partition is damaged, in the answer of a Fetch, or on its way in with
+    a Produce: its checksum, its magic, its codec, or its record count (with a right checksum).
+    """
+
+    SHORT: ClassVar[str] = "how"
+
+    how: Literal["crc", "magic", "codec", "count"] = "crc"
+
+
+class DuplicateRecords(msgspec.Struct, frozen=True):
+    """Every batch of a Fetch comes `times` times, under the same offsets."""
+
+    SHORT: ClassVar[str] = "times"
+
+    times: Positive = 2
+
+
+class HideRecords(msgspec.Struct, frozen=True, kw_only=True):
+    """Records are missing from a Fetch, as if they had been compacted away: those at `offsets`, or
+    every k-th offset; without either all of them. The log keeps them.
+    """
+
+    SHORT: ClassVar[str] = "offsets"
+
+    offsets: list[Count] | None = None
+    every: Positive | None = None
+
+    def hides(self, offset: int) -> bool:
+        if self.offsets is not None and offset in self.offsets:
+            return True
+        if self.every is not None:
+            return offset % self.every == 0
+        return self.offsets is None
+
+
+def with_records(
+    message: Any, layout: Layout, selection: Selection, change: Callable[[bytes], bytes]
+) -> Any:
+    """A copy of a Produce or of a Fetch's answer with the records of its partitions changed."""
+    changed = fresh(message)
+    for _, partition in selected_partitions(changed, layout, selection):
+        records = joined(partition.records)
+        if records:
+            partition.records = memoryview(change(records))
+    return changed
+
+
+def joined(records: Any) -> bytes:
+    """The records of a partition as one piece."""
+    if records is None:
+        return b""
+    if isinstance(records, bytes | bytearray | memoryview):
+        return bytes(records)
+    return b"".join(records)
+
+
+def corrupted(records: bytes, effect: CorruptBatch) -> bytes:
+    """The records with their first batch damaged."""
+    out = bytearray(records)
+    if len(out) < _COUNT_OFFSET + 4:
+        return records
+    if effect.how == "crc":
+        out[CRC_OFFSET] ^= 0x01
+    elif effect.how == "magic":
+        out[MAGIC_OFFSET] = _NO_MAGIC
+    elif effect.how == "codec":
+        out[ATTRIBUTES_OFFSET + 1] |= _NO_CODEC & CODEC_MASK
+        update_crc(out)
+    else:
+        count = int.from_bytes(out[_COUNT_OFFSET : _COUNT_OFFSET + 4], "big")
+        out[_COUNT_OFFSET : _COUNT_OFFSET + 4] = (count + 3).to_bytes(4, "big")
+        update_crc(out)
+    return bytes(out)
+
+
+def duplicated(records: bytes, effect: DuplicateRecords) -> bytes:
+    """The records with each whole batch repeated."""
+    return b"".join(bytes(batch) * effect.times for _, batch in _batches(records))
+
+
+def hidden(records: bytes, effect: HideRecords) -> bytes:
+    """The records without those that are to be hidden; their batches keep their offsets."""
+    return b"".join(_without(header, batch, effect) for header, batch in _batches(records))
+
+
+def _without(header: BatchHeader, batch: memoryview, effect: HideRecords) -> bytes:
+    if header.is_control:
+        return bytes(batch)
+    payload = bytes(batch_payload(header, batch))
+    spans = scan_keys(payload, 0, header.count)
+    kept = [span for span in spans if not effect.hides(header.base_offset + span[4])]
+    if len(kept) == len(spans):
+        return bytes(batch)
+    return bytes(rebuild(header, payload, kept, None) if kept else emptied(header))
+
+
+def _batches(records: bytes) -> Iterable[tuple[BatchHeader, memoryview]]:
+    """The whole batches; a Fetch may end in the middle of one."""
+    try:
+        yield from split_batches(records)
+    except RecordsError:
+        return

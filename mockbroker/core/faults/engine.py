@@ -1,0 +1,425 @@
+"""The engine: the rules that are there now, and what they say about each request.
+
+A rule that fires yields a `Decision`. Rules are asked by priority, the highest first, then in the
+order in which they were added; one whose effect decides the fate of the request (`FINAL`) is the
+last one asked. `cluster.faults` is the engine while it has anything to do, and None otherwise, so
+that a cluster without rules pays one test for each request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from mockbroker.core.errors import ActionError, ApiError
+from mockbroker.core.faults.checks import AT_ACCEPT, effective_api_keys
+from mockbroker.core.faults.effects.connections import StallHandshake
+from mockbroker.core.faults.effects.table import EFFECTS
+from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
+from mockbroker.core.faults.facts import Facts
+from mockbroker.core.faults.holds import Held
+from mockbroker.core.faults.matching import Matcher
+from mockbroker.core.faults.partial import Selection
+from mockbroker.core.faults.rules import Entry, Plan, Rule, api_name
+from mockbroker.core.faults.when import Gate
+from mockbroker.core.ids import IdSource
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.timers import Timer
+
+# After these nothing is left of the request that another rule could be asked about.
+FINAL = frozenset(("error", "drop_request", "record_errors"))
+
+
+class Decision(NamedTuple):
+    """One rule that fires for one request: its effects by name, and what it is for."""
+
+    rule: ActiveRule
+    effects: Mapping[str, msgspec.Struct]
+    selection: Selection
+
+
+class Hit(NamedTuple):
+    """Where a rule fired: ms since the epoch, and which request."""
+
+    at_ms: int
+    connection: int
+    client_id: str
+    api: str
+    broker: int
+
+
+class Explanation(NamedTuple):
+    """Why a rule fired or did not: how many requests were looked at, how many matched, how often
+    each condition was the first that did not hold, and the same for the parts of `when`.
+    """
+
+    rule: str
+    asked: int
+    matched: int
+    hits: int
+    failed: dict[str, int]
+    stopped: dict[str, int]
+
+    def __str__(self) -> str:
+        if self.hits:
+            return f"{self.rule} fired {self.hits} times, of {self.matched} requests that matched"
+        if not self.asked:
+            return f"{self.rule} has not been asked about any request"
+        if not self.matched:
+            reasons = ", ".join(f"{name} ({n})" for name, n in _most(self.failed))
+            return (
+                f"{self.rule} matched none of {self.asked} requests: first to fail were {reasons}"
+            )
+        reasons = ", ".join(f"{name} ({n})" for name, n in _most(self.stopped))
+        return f"{self.rule} matched {self.matched} requests, but was held back by: {reasons}"
+
+
+def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: -item[1])
+
+
+class ActiveRule:
+    """A rule that is in force, and what became of it."""
+
+    __slots__ = (
+        "_waiters",
+        "actions",
+        "api_keys",
+        "at_accept",
+        "effects",
+        "failed",
+        "final",
+        "gate",
+        "hits",
+        "last",
+        "matched",
+        "matcher",
+        "order",
+        "rule",
+        "set_name",
+        "since",
+        "stream",
+    )
+
+    def __init__(
+        self, rule: Rule, plan: Plan, order: int, engine: FaultEngine, cluster: Cluster
+    ) -> None:
+        self.rule = rule
+        self.set_name = plan.name
+        self.order = order
+        self.matcher = Matcher(rule.match)
+        self.api_keys = effective_api_keys(rule)
+        self.stream = stream_of(plan.seed, rule.name)
+        self.effects = {name: each for name, each in rule.do.items() if name in EFFECTS}
+        self.actions = {name: each for name, each in rule.do.items() if name not in EFFECTS}
+        self.at_accept = any(_is_at_accept(name, each) for name, each in self.effects.items())
+        self.final = not FINAL.isdisjoint(self.effects)
+        self.gate = Gate(rule, plan, self.matcher, self.stream, cluster, engine)
+        self.hits = 0
+        self.matched = 0
+        self.last: Hit | None = None
+        self.failed: dict[str, int] = {}
+        self.since = dict(engine.asked)  # what had been asked, by API, before it was there
+        self._waiters: list[tuple[int, Callable[[], None]]] = []
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    @property
+    def left(self) -> int | None:
+        """How often it may still fire; None where that is not limited."""
+        times = self.rule.when.times
+        return None if times is None else max(0, times - self.hits)
+
+    def when_hit(self, hits: int, call: Callable[[], None]) -> None:
+        """Have `call` called once, when the rule has fired `hits` times in all."""
+        if self.hits >= hits:
+            call()
+        else:
+            self._waiters.append((hits, call))
+
+    def fired(self, facts: Facts, now_ms: int) -> None:
+        """Count a hit, and tell those who waited for it."""
+        self.hits += 1
+        api = api_name(facts.api_key) if facts.api_key >= 0 else "connection"
+        client = facts.client_id
+        self.last = Hit(now_ms, facts.connection.id, client, api, facts.broker.node_id)
+        if self._waiters:
+            due = [call for hits, call in self._waiters if hits <= self.hits]
+            self._waiters = [each for each in self._waiters if each[0] > self.hits]
+            for call in due:
+                call()
+
+    def order_key(self) -> tuple[int, int]:
+        """What is asked first sorts first."""
+        return (-self.rule.priority, self.order)
+
+
+def _is_at_accept(name: str, effect: msgspec.Struct) -> bool:
+    return name in AT_ACCEPT and not (isinstance(effect, StallHandshake) and effect.at == "sasl")
+
+
+def stream_of(seed: int, name: str) -> IdSource:
+    """A rule's own stream of random numbers."""
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return IdSource(int.from_bytes(digest[:8], "big"))
+
+
+class _Bucket:
+    """The rules to be asked about one API: some always, some only for topics of these names."""
+
+    __slots__ = ("always", "by_topic")
+
+    def __init__(self, rules: Iterable[ActiveRule]) -> None:
+        self.always: list[ActiveRule] = []
+        self.by_topic: dict[str, list[ActiveRule]] = {}
+        for rule in rules:
+            if rule.matcher.topics is None:
+                self.always.append(rule)
+            for topic in rule.matcher.topics or ():
+                self.by_topic.setdefault(topic, []).append(rule)
+
+    def rules_for(self, facts: Facts) -> list[ActiveRule]:
+        """The rules that may match, in order."""
+        by_topic = self.by_topic
+        if not by_topic:
+            return self.always
+        found: list[ActiveRule] = []
+        for topic in {target.topic for target in facts.targets}:
+            named = by_topic.get(topic)
+            if named is not None:
+                found += named
+        if not found:
+            return self.always
+        rules = {id(rule): rule for rule in (*self.always, *found)}
+        return sorted(rules.values(), key=ActiveRule.order_key)
+
+
+class FaultEngine:
+    """The rules of one cluster. Belongs to the cluster's thread, like everything in the core."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._plans: dict[str, Plan] = {}
+        self._rules: dict[str, ActiveRule] = {}
+        self._order = 0
+        self._buckets: dict[int, _Bucket] = {}
+        self.asked: dict[int, int] = {}  # requests that were asked about, by API
+        self._timers: dict[str, list[Timer]] = {}
+        self._held_ids = 0
+        self.steps: dict[str, str] = {}  # where each scenario is; "start" unless told otherwise
+        self.held: dict[int, Held] = {}
+        # Told of each hold, action and hit: ("hit" | "held" | "action" | "failed action", details).
+        self.on_fault: list[Callable[[str, str, object], None]] = []
+
+    # -- sets --------------------------------------------------------------------------------------
+
+    def add(self, plan: Plan) -> list[ActiveRule]:
+        """Put a set in force, whole or not at all. Raises NameTakenError."""
+        self._check_names(plan)
+        added = []
+        for rule in plan.rules:
+            self._order += 1
+            added.append(ActiveRule(rule, plan, self._order, self, self._cluster))
+        self._plans[plan.name] = plan
+        for active in added:
+            self._rules[active.name] = active
+        self._buckets.clear()
+        self._start_timeline(plan)
+        self._seat()
+        return added
+
+    def _check_names(self, plan: Plan) -> None:
+        if plan.name in self._plans:
+            raise NameTakenError(f"there is a set {plan.name!r} already")
+        for rule in plan.rules:
+            if rule.name in self._rules:
+                raise NameTakenError(f"there is a rule {rule.name!r} already")
+
+    def remove(self, name: str) -> None:
+        """Take away a set, or one rule; what is held by it goes on. Raises UnknownNameError."""
+        plan = self._plans.pop(name, None)
+        if plan is not None:
+            names = [rule.name for rule in plan.rules]
+            for timer in self._timers.pop(name, ()):
+                timer.cancel()
+        elif name in self._rules:
+            names = [name]
+        else:
+            raise self._unknown(name)
+        for each in names:
+            self._rules.pop(each, None)
+        self._buckets.clear()
+        for held in [held for held in self.held.values() if held.rule in names]:
+            held.release()
+        self._seat()
+
+    def clear(self) -> None:
+        """Take away everything; what is held goes on."""
+        for timers in self._timers.values():
+            for timer in timers:
+                timer.cancel()
+        self._plans.clear()
+        self._rules.clear()
+        self._timers.clear()
+        self._buckets.clear()
+        self.steps.clear()
+        for held in list(self.held.values()):
+            held.release()
+        self._seat()
+
+    def _seat(self) -> None:
+        self._cluster.faults = self if self._rules else None
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """The sets in force, by name."""
+        return dict(self._plans)
+
+    @property
+    def rules(self) -> dict[str, ActiveRule]:
+        """The rules in force, by name."""
+        return dict(self._rules)
+
+    def rule(self, name: str) -> ActiveRule:
+        """The rule of this name, or the only one of a set of this name. Raises UnknownNameError."""
+        found = self._rules.get(name)
+        if found is None:
+            plan = self._plans.get(name)
+            if plan is None or len(plan.rules) != 1 or plan.rules[0].name not in self._rules:
+                raise self._unknown(name)
+            found = self._rules[plan.rules[0].name]
+        return found
+
+    def explain(self, name: str) -> Explanation:
+        """Why a rule fired or did not. Raises UnknownNameError."""
+        return self.explain_rule(self.rule(name))
+
+    def explain_rule(self, active: ActiveRule) -> Explanation:
+        """The same, of a rule that need not be in force any more."""
+        failed = dict(active.failed)
+        seen = active.matched + sum(failed.values())
+        since = {key: n - active.since.get(key, 0) for key, n in self.asked.items()}
+        asked = sum(since.values())
+        in_reach = sum(n for key, n in since.items() if self._reaches(active, key))
+        # Indexes by API and topic, and rules of higher rank, keep requests from a rule.
+        kept = "an earlier rule" if active.matcher.topics is None else "topic"
+        for reason, count in (("api", asked - in_reach), (kept, in_reach - seen)):
+            if count > 0:
+                failed[reason] = failed.get(reason, 0) + count
+        stopped = dict(active.gate.stopped)
+        return Explanation(active.name, asked, active.matched, active.hits, failed, stopped)
+
+    @staticmethod
+    def _reaches(rule: ActiveRule, api_key: int) -> bool:
+        return rule.at_accept is (api_key < 0) and (not rule.api_keys or api_key in rule.api_keys)
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        known = ", ".join(sorted({*self._plans, *self._rules})) or "none"
+        return UnknownNameError(f"there is no rule or set {name!r}; there are: {known}")
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    def decide(self, facts: Facts) -> tuple[Decision, ...]:
+        """The rules that fire for a request, in order; each is counted."""
+        api_key = facts.api_key
+        self.asked[api_key] = self.asked.get(api_key, 0) + 1
+        bucket = self._buckets.get(api_key)
+        if bucket is None:
+            bucket = self._fill(api_key)
+        rules = bucket.rules_for(facts)
+        if not rules:
+            return ()
+        decisions: tuple[Decision, ...] = ()
+        for rule in rules:
+            if not self._fires(rule, facts):
+                continue
+            decisions += (Decision(rule, rule.effects, rule.matcher.selection(facts)),)
+            if rule.final:
+                break
+        return decisions
+
+    def _fill(self, api_key: int) -> _Bucket:
+        rules = sorted(self._rules.values(), key=ActiveRule.order_key)
+        reached = [rule for rule in rules if self._reaches(rule, api_key)]
+        bucket = self._buckets[api_key] = _Bucket(reached)
+        return bucket
+
+    def _fires(self, rule: ActiveRule, facts: Facts) -> bool:
+        failed = rule.matcher.failed(facts)
+        if failed is not None:
+            rule.failed[failed] = rule.failed.get(failed, 0) + 1
+            return False
+        rule.matched += 1
+        if not rule.gate.lets_through(facts, rule.hits):
+            return False
+        rule.fired(facts, self._cluster.now_ms())
+        self._tell("hit", rule.name, facts)
+        return True
+
+    # -- holding -----------------------------------------------------------------------------------
+
+    def hold(self, rule: str, phase: str, facts: Facts, request: object, response: object) -> Held:
+        """Note that an exchange is held; whoever waits for it takes it away with `let_go`."""
+        self._held_ids += 1
+        now_ms = self._cluster.now_ms()
+        held = Held(self._held_ids, rule, phase, facts, request, response, now_ms)
+        self.held[held.id] = held
+        self._tell("held", rule, held)
+        return held
+
+    def let_go(self, held: Held) -> None:
+        self.held.pop(held.id, None)
+
+    def holds(self, rule: str) -> bool:
+        """Whether a rule holds anything just now."""
+        return any(held.rule == rule for held in self.held.values())
+
+    # -- actions -----------------------------------------------------------------------------------
+
+    def act(self, actions: Mapping[str, msgspec.Struct], cause: str) -> None:
+        """Carry out actions on the cluster; one that cannot be done is told, and no more."""
+        from mockbroker.core.faults.actions import perform
+
+        for name, arguments in actions.items():
+            try:
+                perform(self._cluster, name, arguments)
+            except (ActionError, ApiError) as error:
+                self._tell("failed action", cause, (name, arguments, str(error)))
+            else:
+                self._tell("action", cause, (name, arguments))
+
+    def _start_timeline(self, plan: Plan) -> None:
+        for entry in plan.timeline:
+            if entry.after:
+                rule = self._rules[entry.after]
+                rule.when_hit(1, lambda entry=entry: self._schedule(plan, entry))  # type: ignore[misc]
+            else:
+                self._schedule(plan, entry)
+
+    def _schedule(self, plan: Plan, entry: Entry) -> None:
+        if plan.name not in self._plans:
+            return
+        timers = self._cluster.timers
+        due_ms = self._cluster.now_ms() + entry.at_ms
+        timer = timers.call_at(due_ms, lambda: self.act(entry.do, plan.name))
+        self._timers.setdefault(plan.name, []).append(timer)
+
+    def _tell(self, what: str, cause: str, details: object) -> None:
+        for observer in self.on_fault:
+            observer(what, cause, details)
+
+
+def engine_of(cluster: Cluster) -> FaultEngine:
+    """The cluster's engine, made when it is first asked for."""
+    if cluster.fault_engine is None:
+        cluster.fault_engine = FaultEngine(cluster)
+    return cluster.fault_engine

@@ -1,0 +1,110 @@
+"""Requests and answers that a rule holds: breakpoints.
+
+A *held* exchange is a request that was not applied yet, or one that was applied and whose answer
+was not sent. It waits for one verdict: go on (perhaps edited), answer with something else, drop, or
+close. The first verdict counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from mockbroker.core.faults.effects.answers import check_field, error_code, rewritten
+from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.faults.facts import Facts
+from mockbroker.core.faults.layouts import dotted_paths, request_layout, response_layout
+from mockbroker.core.faults.partial import Selection
+from mockbroker_protocol import ErrorCode
+
+Verdict = Literal["go on", "answer", "drop", "close", "reset"]
+GO_ON: Verdict = "go on"
+ANSWER: Verdict = "answer"
+DROP: Verdict = "drop"
+CLOSE: Verdict = "close"
+RESET: Verdict = "reset"
+
+
+class Held:
+    """One exchange that waits. `response` is None before the request was applied."""
+
+    __slots__ = (
+        "_on_verdict",
+        "error",
+        "facts",
+        "held_ms",
+        "id",
+        "phase",
+        "request",
+        "response",
+        "rule",
+        "verdict",
+    )
+
+    def __init__(
+        self,
+        id: int,  # noqa: A002
+        rule: str,
+        phase: str,
+        facts: Facts,
+        request: Any,
+        response: Any,
+        now_ms: int,
+    ) -> None:
+        self.id = id
+        self.rule = rule
+        self.phase = phase
+        self.facts = facts
+        self.request = request
+        self.response = response
+        self.held_ms = now_ms
+        self.verdict: Verdict | None = None
+        self.error: ErrorCode | None = None
+        self._on_verdict: Callable[[], None] | None = None
+
+    def when_decided(self, call: Callable[[], None]) -> None:
+        """Have `call` called once, when the verdict is there."""
+        self._on_verdict = call
+        if self.verdict is not None:
+            call()
+
+    def release(self) -> None:
+        """Let it go on, with what was edited."""
+        self._decide(GO_ON)
+
+    def edit(self, fields: dict[str, object]) -> None:
+        """Give fields of the request, or of the answer once there is one, other values, by path.
+
+        Raises RuleError for a field that is not there or does not take the value.
+        """
+        layout = (request_layout if self.response is None else response_layout)(self.facts.api_key)
+        known = {path.removesuffix("[]") for path in dotted_paths(layout.shape)}
+        for path, value in fields.items():
+            if path.removesuffix("[]") not in known:
+                raise RuleError(path, "no such field")
+            reason = check_field(layout.shape, path, value)
+            if reason is not None:
+                raise RuleError(path, reason)
+        if self.response is None:
+            self.request = rewritten(self.request, layout, Selection(None), fields)
+        else:
+            self.response = rewritten(self.response, layout, Selection(None), fields)
+
+    def answer(self, error: str | int) -> None:
+        """Answer with an error instead. Raises ValueError for one that there is not."""
+        self.error = error_code(error)
+        self._decide(ANSWER)
+
+    def drop(self) -> None:
+        """Never answer, and keep the connection; a request that was not applied never is."""
+        self._decide(DROP)
+
+    def close(self, *, reset: bool = False) -> None:
+        """End the connection."""
+        self._decide(RESET if reset else CLOSE)
+
+    def _decide(self, verdict: Verdict) -> None:
+        if self.verdict is None:
+            self.verdict = verdict
+            if self._on_verdict is not None:
+                self._on_verdict()

@@ -1,0 +1,337 @@
+"""Rules, sets and timelines as data: `match`, `when`, `do`.
+
+The same data as JSON, YAML or Python dicts gives the same structs; `parse_plan` and `parse_rule`
+are the only ways in. Times in `when` and in a timeline count from the moment the set was added, on
+the cluster's clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import msgspec
+
+from mockbroker.core.faults import convert as cv
+from mockbroker.core.faults.convert import Count, Ms, Positive, Probability
+from mockbroker.core.faults.effects.table import EFFECTS
+from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.faults.layouts import dotted_paths, request_layout
+from mockbroker_protocol import ApiKey
+
+RULES_MAX = 10_000
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}")
+
+Text = str | list[str] | None
+Ints = int | list[int] | None
+
+
+class NthConnection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The n-th connection, from 1, of those that the rule's other conditions hold for."""
+
+    nth: Positive
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request has to be; all conditions that are given must hold.
+
+    Texts are globs, or regular expressions between slashes; a list means any of its items. With
+    `topic`, `topic_id` and `partition` the rule is for those partitions of the request that fit.
+    """
+
+    api: str | int | list[str | int] | None = None
+    api_version: int | str | list[int] | None = None
+    broker: Ints = None
+    listener: Text = None
+    topic: Text = None
+    topic_id: Text = None
+    partition: Ints = None
+    group: Text = None
+    member: Text = None
+    instance_id: Text = None
+    transactional_id: Text = None
+    producer_id: Ints = None
+    client_id: Text = None
+    client_software: Text = None
+    principal: Text = None
+    source: Text = None
+    connection: int | list[int] | NthConnection | None = None
+    acks: int | str | None = None
+    isolation_level: Literal["read_committed", "read_uncommitted"] | int | None = None
+    transactional: bool | None = None
+    where: dict[str, object] | None = None
+
+
+class GroupState(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    state: str
+
+
+class TransactionState(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    state: str
+
+
+class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
+    node: int
+    state: Literal["running", "paused", "stopped", "fenced"]
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """What a group, a transaction or a broker has to be in; all that are given.
+
+    Groups: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead, and those of the new
+    protocol; transactions: Empty, Ongoing, PrepareCommit and so on, as DescribeTransactions has it.
+    """
+
+    group: GroupState | None = None
+    transaction: TransactionState | None = None
+    broker: BrokerState | None = None
+
+
+class Barrier(msgspec.Struct, frozen=True, kw_only=True):
+    """Another rule that has to hold a request just now, or to have fired `hits` times."""
+
+    SHORT: ClassVar[str] = "rule"
+
+    rule: str
+    hits: Positive | None = None
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a scenario, which begins at "start": what it has to be at, and where a hit leads.
+
+    Scenarios have names; one without is that of the set.
+    """
+
+    SHORT: ClassVar[str] = "at"
+
+    at: str | None = None
+    then: str | None = None
+    scenario: str = ""
+
+
+class When(msgspec.Struct, frozen=True, kw_only=True, rename={"from_": "from"}):
+    """Which of the matching requests the rule fires for.
+
+    First come the gates: `from`, `until`, `after_offset`, `after_records`, `state`, `barrier`,
+    `step`. What passes them is counted, from 1: the first `skip` are let go, then `nth` and `every`
+    choose by number (of those left), then `probability`; `times` bounds the hits.
+    """
+
+    skip: Count = 0
+    times: Count | None = None
+    nth: Positive | list[Positive] | None = None
+    every: Positive | None = None
+    probability: Probability | None = None
+    from_: Ms | None = None
+    until: Ms | None = None
+    after_offset: Count | None = None
+    after_records: Count | None = None
+    state: State | None = None
+    barrier: Barrier | str | None = None
+    step: Step | str | None = None
+
+
+class Rule(NamedTuple):
+    """One rule. `do` has effects and actions by name, in the order given."""
+
+    name: str
+    match: Match
+    when: When
+    do: Mapping[str, msgspec.Struct]
+    priority: int = 0
+    tags: tuple[str, ...] = ()
+
+    def to_data(self) -> dict[str, object]:
+        """The rule as plain data again; what holds its default is left out."""
+        data: dict[str, object] = {"name": self.name}
+        for name in ("match", "when"):
+            given = cv.to_data(getattr(self, name))
+            if given:
+                data[name] = given
+        data["do"] = cv.to_data(self.do)
+        if self.priority:
+            data["priority"] = self.priority
+        if self.tags:
+            data["tags"] = list(self.tags)
+        return data
+
+
+class Entry(NamedTuple):
+    """What happens at a time: `at_ms` after the set was added, or after the first hit of a rule."""
+
+    at_ms: int
+    after: str
+    do: Mapping[str, msgspec.Struct]
+
+    def to_data(self) -> dict[str, object]:
+        data: dict[str, object] = {"at": self.at_ms}
+        if self.after:
+            data["after"] = self.after
+        return {**data, "do": cv.to_data(self.do)}
+
+
+class Plan(NamedTuple):
+    """One set: what is added, and taken away, as a whole."""
+
+    name: str
+    seed: int
+    rules: tuple[Rule, ...]
+    timeline: tuple[Entry, ...] = ()
+
+    def to_data(self) -> dict[str, object]:
+        """The set as plain data again."""
+        data: dict[str, object] = {"name": self.name, "seed": self.seed}
+        if self.rules:
+            data["rules"] = [rule.to_data() for rule in self.rules]
+        if self.timeline:
+            data["timeline"] = [entry.to_data() for entry in self.timeline]
+        return data
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+class _RuleData(msgspec.Struct, kw_only=True):
+    """A rule as it is written, before its `do` is looked at."""
+
+    name: str | None = None
+    match: Match = Match()
+    when: When = When()
+    do: dict[str, object]
+    priority: int = 0
+    tags: list[str] = []
+
+
+class _EntryData(msgspec.Struct, kw_only=True):
+    at: Ms = 0
+    after: str = ""
+    do: dict[str, object]
+
+
+class _PlanData(msgspec.Struct, kw_only=True):
+    name: str | None = None
+    seed: int = 0
+    rules: list[dict[str, object]] = []
+    timeline: list[_EntryData] = []
+
+
+def parse_plan(data: object, default_name: str) -> Plan:
+    """A set from plain data: {"name", "seed", "rules", "timeline"}, or one rule by itself.
+
+    Raises RuleError that names the field. Names of rules that have none are made of the set's.
+    """
+    if isinstance(data, Mapping) and "do" in data:
+        rule = parse_rule(data, "", default_name)
+        return Plan(rule.name, 0, (rule,))
+    known = cv.convert(data, _PlanData, "")
+    name = _named(known.name or default_name, "name")
+    if len(known.rules) > RULES_MAX:
+        raise RuleError("rules", f"a set has at most {RULES_MAX} rules")
+    rules: list[Rule] = []
+    for number, rule_data in enumerate(known.rules):
+        own_name = name if len(known.rules) == 1 else f"{name}-{number + 1}"
+        rules.append(parse_rule(rule_data, f"rules[{number}]", own_name))
+    names = [rule.name for rule in rules]
+    for number, rule_name in enumerate(names):
+        if rule_name in names[:number]:
+            raise RuleError(f"rules[{number}].name", f"there are two rules {rule_name!r}")
+    if not rules and not known.timeline:
+        raise RuleError("rules", "a set has rules or a timeline")
+    return Plan(name, known.seed, tuple(rules), _timeline(known.timeline, names))
+
+
+def parse_rule(data: object, path: str, default_name: str) -> Rule:
+    """One rule from plain data. Raises RuleError that names the field."""
+    known = cv.convert(data, _RuleData, path)
+    at = f"{path}." if path else ""
+    name = _named(known.name or default_name, f"{at}name")
+    do = parse_do(known.do, f"{at}do", actions_only=False)
+    from mockbroker.core.faults.checks import check_rule
+
+    rule = Rule(name, known.match, known.when, do, known.priority, tuple(known.tags))
+    check_rule(rule, at)
+    return rule
+
+
+def parse_do(
+    data: Mapping[str, object], path: str, *, actions_only: bool
+) -> Mapping[str, msgspec.Struct]:
+    """Effects and actions by name. Raises RuleError that names the field."""
+    from mockbroker.core.faults.actions import ACTIONS
+
+    if not data:
+        raise RuleError(path, "say what to do")
+    types: dict[str, type[msgspec.Struct]] = {name: a.arguments for name, a in ACTIONS.items()}
+    if not actions_only:
+        types.update(EFFECTS)
+    made: dict[str, msgspec.Struct] = {}
+    for name, value in data.items():
+        type_ = types.get(name)
+        if type_ is None:
+            if name in EFFECTS:
+                raise RuleError(f"{path}.{name}", "only actions on the cluster can be done here")
+            raise RuleError(f"{path}.{name}", f"unknown field{cv.nearest(name, types)}")
+        made[name] = cv.convert(value, type_, f"{path}.{name}")
+    return made
+
+
+def _timeline(entries: list[_EntryData], names: list[str]) -> tuple[Entry, ...]:
+    timeline = []
+    for number, entry in enumerate(entries):
+        path = f"timeline[{number}]"
+        if entry.after and entry.after not in names:
+            hint = cv.nearest(entry.after, names)
+            raise RuleError(f"{path}.after", f"no rule {entry.after!r} in this set{hint}")
+        do = parse_do(entry.do, f"{path}.do", actions_only=True)
+        timeline.append(Entry(entry.at, entry.after, do))
+    return tuple(timeline)
+
+
+def _named(name: str, path: str) -> str:
+    if NAME.fullmatch(name) is None:
+        raise RuleError(path, f"{name!r} is no name: letters, digits and . _ : - (up to 128)")
+    return name
+
+
+# -- APIs by name ----------------------------------------------------------------------------------
+
+_APIS_BY_NAME = {key.name.lower().replace("_", ""): key for key in ApiKey}
+
+
+def api_key(name: str | int, path: str) -> ApiKey:
+    """An API by its key or its name: `Produce`, `PRODUCE`, `list_offsets`, 2."""
+    if isinstance(name, int):
+        try:
+            return ApiKey(name)
+        except ValueError:
+            raise RuleError(path, f"there is no API with key {name}") from None
+    key = _APIS_BY_NAME.get(name.lower().replace("_", ""))
+    if key is None:
+        shown = {api_name(each): each for each in ApiKey}
+        near = get_close_matches(name.lower(), [s.lower() for s in shown], 1, 0.6)
+        hint = next((s for s in shown if near and s.lower() == near[0]), "")
+        ask = f'; did you mean "{hint}"?' if hint else ""
+        raise RuleError(path, f"unknown API {name!r}{ask}")
+    return key
+
+
+def api_keys(match: Match, path: str) -> frozenset[int]:
+    """The keys of `match.api`; empty when it says nothing of the API."""
+    if match.api is None:
+        return frozenset()
+    names: Iterable[Any] = match.api if isinstance(match.api, list) else (match.api,)
+    return frozenset(int(api_key(name, path)) for name in names)
+
+
+def api_name(key: int) -> str:
+    """An API's name as Kafka writes it: `ListOffsets`."""
+    return "".join(word.capitalize() for word in ApiKey(key).name.split("_"))
+
+
+def request_paths(keys: Iterable[int]) -> set[str]:
+    """The field paths of the requests of some APIs."""
+    return {path for key in keys for path in dotted_paths(request_layout(key).shape)}
