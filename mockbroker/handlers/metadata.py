@@ -35,6 +35,7 @@ from mockbroker_protocol.messages.metadata import (
 from mockbroker_protocol.types import ZERO_UUID
 
 FIRST_FLEXIBLE_VERSION = 9
+_NONE_OFFLINE: list[int] = []  # of all partitions with nothing amiss; never written to
 CLUSTER_OPERATIONS_UNTIL = 10  # DescribeCluster tells them afterwards
 
 
@@ -167,18 +168,41 @@ def auto_create(cluster: Cluster, name: str) -> None:
 def describe_topic(cluster: Cluster, topic: Topic, shape: Shape) -> MetadataResponseTopic:
     """What Metadata tells of an existing topic."""
     reachable = cluster.reachable_brokers(shape.listener)
+    sound = _sound_brokers(cluster, shape.listener)
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[_describe_partition(cluster, reachable, p, shape) for p in topic.partitions],
+        partitions=[
+            # By position and without a look at each replica: there may be ten thousand.
+            MetadataResponsePartition(
+                0, p.index, p.leader_id, p.leader_epoch, p.replicas, p.isr, _NONE_OFFLINE
+            )
+            if p.leader_id in reachable and sound.issuperset(p.replicas)
+            else _describe_partition(cluster, reachable, p, shape)
+            for p in topic.partitions
+        ],
         topic_authorized_operations=TOPIC_OPERATIONS if shape.operations else NOT_ASKED,
     )
+
+
+def _sound_brokers(cluster: Cluster, listener: str) -> frozenset[int]:
+    """The reachable ones with all their log directories: no replica on them is offline."""
+    key = ("sound brokers", listener)
+    known = cluster.memo.get(key)
+    if not isinstance(known, frozenset):
+        known = cluster.memo[key] = frozenset(
+            node_id
+            for node_id in cluster.reachable_brokers(listener)
+            if not cluster.brokers[node_id].log_dirs.failed
+        )
+    return known
 
 
 def _describe_partition(
     cluster: Cluster, reachable: dict[int, Endpoint], partition: Partition, shape: Shape
 ) -> MetadataResponsePartition:
+    """What Metadata tells of a partition that may lack a leader or replicas."""
     replicas, isr = partition.replicas, partition.isr
     offline = cluster.offline_replicas(partition, reachable)
     leader_id = partition.leader_id
