@@ -1,0 +1,271 @@
+"""Which events are meant: conditions on a journal's events, as data.
+
+The names and patterns are those of a rule's `match`: texts are globs, or regular expressions
+between slashes; a list means any of its items. Data is checked as rules are, and wrong data raises
+`RuleError` that names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mockbroker.core.faults.convert import Ms, convert, nearest
+from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.faults.matching import value_question
+from mockbroker.core.faults.rules import api_key, api_name
+from mockbroker.core.faults.texts import text_question
+from mockbroker.core.journal.events import KINDS, JournalEvent
+
+Text = str | list[str] | None
+Ints = int | list[int] | None
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an event has to be; all conditions that are given must hold.
+
+    `topic` and `partition` hold together for one of the partitions that an event speaks of.
+    `offset` lies within the records of an append or deliver, or is what was committed. `error` is
+    the name of an error code in an answer; `any` for any at all, `none` for answers without one.
+    `where` looks into the decoded message: {path: value}, as `topics[].partitions[].index`.
+    `within_ms` counts on the cluster's clock, back from now.
+    """
+
+    kind: Text = None
+    api: str | int | list[str | int] | None = None
+    api_version: Ints = None
+    broker: Ints = None
+    listener: Text = None
+    connection: Ints = None
+    source: Text = None
+    client_id: Text = None
+    client_software: Text = None
+    principal: Text = None
+    correlation_id: Ints = None
+    topic: Text = None
+    partition: Ints = None
+    offset: Ints = None
+    group: Text = None
+    member: Text = None
+    instance_id: Text = None
+    generation: Ints = None
+    transactional_id: Text = None
+    producer_id: Ints = None
+    producer_epoch: Ints = None
+    acks: Ints = None
+    transactional: bool | None = None
+    state: Text = None
+    former: Text = None
+    change: Text = None
+    reason: Text = None
+    outcome: Text = None
+    error: Text = None
+    rule: Text = None
+    where: dict[str, object] | None = None
+    after_seq: int | None = None
+    within_ms: Ms | None = None
+
+
+class Condition(NamedTuple):
+    """`holds` of an event; `shown` is what the event has there, for people."""
+
+    name: str
+    holds: Callable[[JournalEvent], bool]
+    shown: Callable[[JournalEvent], object]
+
+
+def parse_filter(data: object, path: str = "") -> Filter:
+    """A filter from plain data. Raises RuleError that names the field."""
+    return convert(data, Filter, path)
+
+
+class EventMatcher:
+    """A filter, made once into questions. `now_ms` is the cluster's clock."""
+
+    __slots__ = ("after_seq", "conditions", "filter", "needs_message")
+
+    def __init__(self, wanted: Filter, path: str = "", now_ms: int = 0) -> None:
+        self.filter = wanted
+        self.conditions = tuple(_conditions(wanted, path, now_ms))
+        self.after_seq = wanted.after_seq or 0
+        self.needs_message = bool(wanted.where)
+
+    def __call__(self, event: JournalEvent) -> bool:
+        return all(condition.holds(event) for condition in self.conditions)
+
+    def failed(self, event: JournalEvent) -> list[Condition]:
+        """The conditions that an event does not meet."""
+        return [condition for condition in self.conditions if not condition.holds(event)]
+
+
+_TEXTS = (
+    "listener",
+    "source",
+    "client_id",
+    "client_software",
+    "principal",
+    "group",
+    "member",
+    "instance_id",
+    "transactional_id",
+    "state",
+    "former",
+    "change",
+    "reason",
+    "outcome",
+)
+_NUMBERS = (
+    "api_version",
+    "broker",
+    "connection",
+    "correlation_id",
+    "generation",
+    "producer_id",
+    "producer_epoch",
+    "acks",
+)
+
+
+def _conditions(wanted: Filter, path: str, now_ms: int) -> Iterator[Condition]:
+    if wanted.kind is not None:
+        yield _kind(wanted.kind, _at(path, "kind"))
+    if wanted.api is not None:
+        yield _api(wanted.api, _at(path, "api"))
+    for name in _NUMBERS:
+        given = getattr(wanted, name)
+        if given is not None:
+            yield _field(name, _numbers(given).__contains__)
+    if wanted.topic is not None or wanted.partition is not None:
+        yield _target(wanted.topic, wanted.partition, _at(path, "topic"))
+    for name in _TEXTS:
+        given = getattr(wanted, name)
+        if given is not None:
+            yield _text(name, given, _at(path, name))
+    if wanted.transactional is not None:
+        yield _field("transactional", lambda value: bool(value) is wanted.transactional)
+    if wanted.offset is not None:
+        yield _offset(wanted.offset)
+    if wanted.error is not None:
+        yield _error(wanted.error, _at(path, "error"))
+    if wanted.rule is not None:
+        rules = text_question(wanted.rule, _at(path, "rule"))
+        yield _field("rules", lambda names: any(rules(name) for name in names))
+    for field, value in (wanted.where or {}).items():
+        yield _where(field, value, _at(path, f"where.{field}"))
+    if wanted.after_seq is not None:
+        after = wanted.after_seq
+        yield _field("seq", lambda seq: seq > after)
+    if wanted.within_ms is not None:
+        since = now_ms - wanted.within_ms
+        yield _field("virtual_ms", lambda at: at >= since)
+
+
+def _at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _numbers(given: int | list[int]) -> frozenset[int]:
+    return frozenset(given if isinstance(given, list) else [given])
+
+
+def _field(name: str, asks: Callable[[Any], bool]) -> Condition:
+    return Condition(
+        name, lambda event: asks(getattr(event, name)), lambda event: getattr(event, name)
+    )
+
+
+def _text(name: str, given: str | list[str], path: str) -> Condition:
+    asks = text_question(given, path)
+    return _field(name, lambda value: value is not None and asks(value))
+
+
+def _kind(given: str | list[str], path: str) -> Condition:
+    kinds = frozenset(given if isinstance(given, list) else [given])
+    for kind in sorted(kinds):
+        if kind not in KINDS:
+            raise RuleError(path, f"unknown kind {kind!r}{nearest(kind, KINDS)}")
+    return _field("kind", kinds.__contains__)
+
+
+def _api(given: str | int | list[str | int], path: str) -> Condition:
+    names = frozenset(
+        api_name(api_key(each, path)) for each in (given if isinstance(given, list) else [given])
+    )
+    return _field("api", names.__contains__)
+
+
+def _target(topic: Text, partition: Ints, path: str) -> Condition:
+    named = text_question(topic, path) if topic is not None else None
+    numbers = _numbers(partition) if partition is not None else None
+
+    def holds(event: JournalEvent) -> bool:
+        return any(
+            (named is None or named(name)) and (numbers is None or number in numbers)
+            for name, number in targets_of(event)
+        )
+
+    given = [
+        name for name, value in (("topic", topic), ("partition", partition)) if value is not None
+    ]
+    return Condition("/".join(given), holds, targets_of)
+
+
+def targets_of(event: JournalEvent) -> tuple[tuple[str, int], ...]:
+    """The (topic, partition) pairs that an event speaks of; -1 where it means a whole topic."""
+    if event.topic is not None:
+        return ((event.topic, -1 if event.partition is None else event.partition),)
+    return event.targets
+
+
+def _offset(given: int | list[int]) -> Condition:
+    wanted = _numbers(given)
+
+    def holds(event: JournalEvent) -> bool:
+        if event.first_offset is not None:
+            last = event.first_offset if event.last_offset is None else event.last_offset
+            return any(event.first_offset <= each <= last for each in wanted)
+        return event.offset in wanted
+
+    def shown(event: JournalEvent) -> object:
+        if event.first_offset is not None:
+            return f"{event.first_offset}-{event.last_offset}"
+        return event.offset
+
+    return Condition("offset", holds, shown)
+
+
+def _error(given: str | list[str], path: str) -> Condition:
+    if given == "none":
+        return Condition(
+            "error",
+            lambda event: event.kind == "response" and not event.errors,
+            lambda event: event.errors,
+        )
+    if given == "any":
+        return _field("errors", bool)
+    asks = text_question(given, path)
+    return Condition(
+        "error", lambda event: any(map(asks, event.errors)), lambda event: event.errors
+    )
+
+
+def _where(field: str, wanted: object, path: str) -> Condition:
+    steps = field.replace("[]", "").split(".")
+    asks = value_question(wanted, path)
+    return Condition(
+        f"where.{field}",
+        lambda event: any(map(asks, _values(event.message, steps))),
+        lambda event: list(_values(event.message, steps)),
+    )
+
+
+def _values(value: object, steps: list[str]) -> Iterator[object]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _values(each, steps)
+    elif not steps:
+        yield value
+    elif isinstance(value, Mapping) and steps[0] in value:
+        yield from _values(value[steps[0]], steps[1:])

@@ -1,0 +1,201 @@
+"""Saying what must have happened: exactly n times, at least, at most, never, in this order.
+
+A verdict on events that the journal has forgotten is none: over a gap the question is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from mockbroker.core.faults.convert import Count, Ms, convert
+from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.journal.events import JournalEvent
+from mockbroker.core.journal.filters import EventMatcher, Filter
+
+NEAR_MISSES_SHOWN = 3
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the journal must hold: `match` so many times, or `in_order`, one behind the other.
+
+    Without a number it is at least once. `after_seq` leaves out what came before; `within_ms`
+    bounds the time, on the cluster's clock, from the first event of the order to the last, or
+    between the first match and the last.
+    """
+
+    match: Filter | None = None
+    exactly: Count | None = None
+    at_least: Count | None = None
+    at_most: Count | None = None
+    in_order: list[Filter] | None = None
+    within_ms: Ms | None = None
+    after_seq: Count = 0
+
+
+class NearMiss(msgspec.Struct, frozen=True):
+    """An event that met all conditions but `failed`: condition -> what the event had there."""
+
+    event: JournalEvent
+    failed: dict[str, object]
+
+
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether an expectation holds, and what speaks for it or against it.
+
+    `misses` tells, for each condition, how many events met all before it and then failed it.
+    """
+
+    holds: bool
+    reason: str
+    found: tuple[JournalEvent, ...] = ()
+    near: tuple[NearMiss, ...] = ()
+    misses: dict[str, int] = {}
+
+
+class JournalGapError(Exception):
+    """The journal has forgotten what the question is about."""
+
+
+def parse_expectation(data: object, path: str = "") -> Expectation:
+    """An expectation from plain data. Raises RuleError that names the field."""
+    wanted = convert(data, Expectation, path)
+    counts = (wanted.exactly, wanted.at_least, wanted.at_most)
+    if wanted.in_order is not None:
+        if wanted.match is not None or any(count is not None for count in counts):
+            raise RuleError(path, "in_order stands alone, without match and counts")
+        if len(wanted.in_order) < 2:
+            raise RuleError(f"{path}.in_order".lstrip("."), "an order has at least two events")
+    elif wanted.match is None:
+        raise RuleError(path, "an expectation has match or in_order")
+    elif wanted.exactly is not None and counts != (wanted.exactly, None, None):
+        raise RuleError(path, "exactly stands alone, without at_least and at_most")
+    return wanted
+
+
+def verify(wanted: Expectation, events: Iterable[JournalEvent]) -> Verdict:
+    """Whether the events are as wanted. Raises JournalGapError when some are missing."""
+    seen = [event for event in events if event.seq > wanted.after_seq]
+    for event in seen:
+        if event.kind == "gap":
+            raise JournalGapError(
+                f"entries {event.first_seq} to {event.last_seq} are forgotten, so nothing can be "
+                "said of them: ask earlier, ask after a later number, or give the journal more room"
+            )
+    if wanted.in_order is not None:
+        return _in_order(wanted, wanted.in_order, seen)
+    assert wanted.match is not None
+    return _counted(wanted, wanted.match, seen)
+
+
+def _counted(wanted: Expectation, match: Filter, seen: Sequence[JournalEvent]) -> Verdict:
+    matcher = EventMatcher(match, "match")
+    found = tuple(filter(matcher, seen))
+    at_least, at_most = _bounds(wanted)
+    said = _said(at_least, at_most)
+    if len(found) < at_least:
+        near, misses = near_misses(matcher, seen)
+        reason = f"{len(found)} events match, {said} were expected"
+        return Verdict(False, reason, found, near, misses)
+    if at_most is not None and len(found) > at_most:
+        return Verdict(False, f"{len(found)} events match, {said} were expected", found)
+    return _in_time(wanted, found, f"{len(found)} events match, as expected ({said})")
+
+
+def _bounds(wanted: Expectation) -> tuple[int, int | None]:
+    if wanted.exactly is not None:
+        return wanted.exactly, wanted.exactly
+    if wanted.at_least is None and wanted.at_most is None:
+        return 1, None
+    return wanted.at_least or 0, wanted.at_most
+
+
+def _said(at_least: int, at_most: int | None) -> str:
+    if at_most is None:
+        return f"at least {at_least}"
+    if at_least == at_most:
+        return "none" if at_most == 0 else f"exactly {at_least}"
+    return f"at most {at_most}" if at_least == 0 else f"{at_least} to {at_most}"
+
+
+def _in_order(
+    wanted: Expectation, order: Sequence[Filter], seen: Sequence[JournalEvent]
+) -> Verdict:
+    """Each filter's first match behind the match of the one before it."""
+    found: list[JournalEvent] = []
+    start = 0
+    for number, match in enumerate(order):
+        matcher = EventMatcher(match, f"in_order[{number}]")
+        position = next((i for i in range(start, len(seen)) if matcher(seen[i])), None)
+        if position is None:
+            near, misses = near_misses(matcher, seen[start:])
+            before = any(map(matcher, seen[:start]))
+            reason = f"in_order[{number}] did not happen" + (
+                f" behind in_order[{number - 1}], only before it" if before else ""
+            )
+            return Verdict(False, reason, tuple(found), near, misses)
+        found.append(seen[position])
+        start = position + 1
+    return _in_time(wanted, tuple(found), f"all {len(order)} happened in this order")
+
+
+def _in_time(wanted: Expectation, found: tuple[JournalEvent, ...], good: str) -> Verdict:
+    if wanted.within_ms is not None and found:
+        took_ms = found[-1].virtual_ms - found[0].virtual_ms
+        if took_ms > wanted.within_ms:
+            reason = f"from the first to the last {took_ms} ms passed, not {wanted.within_ms}"
+            return Verdict(False, reason, found)
+    return Verdict(True, good, found)
+
+
+def near_misses(
+    matcher: EventMatcher, seen: Iterable[JournalEvent]
+) -> tuple[tuple[NearMiss, ...], dict[str, int]]:
+    """The events that fail the fewest conditions, and how often each condition failed first.
+
+    Only events of the right kind and API are near, as far as those are asked for.
+    """
+    misses: dict[str, int] = {}
+    near: list[tuple[int, NearMiss]] = []
+    for event in seen:
+        failed = matcher.failed(event)
+        if not failed:
+            continue
+        misses[failed[0].name] = misses.get(failed[0].name, 0) + 1
+        if failed[0].name not in ("kind", "api"):
+            shown = {condition.name: condition.shown(event) for condition in failed}
+            near.append((len(failed), NearMiss(event, shown)))
+    near.sort(key=lambda item: item[0])
+    return tuple(miss for _, miss in near[:NEAR_MISSES_SHOWN]), misses
+
+
+def explain(verdict: Verdict) -> str:
+    """A verdict as a few lines for people."""
+    lines = [verdict.reason]
+    lines.extend(f"  found  {one_line(event)}" for event in verdict.found[:NEAR_MISSES_SHOWN])
+    for miss in verdict.near:
+        lines.append(f"  near   {one_line(miss.event)}")
+        lines.extend(f"         but {name} was {shown!r}" for name, shown in miss.failed.items())
+    if verdict.misses and not verdict.near:
+        first = ", ".join(f"{name} ({count})" for name, count in verdict.misses.items())
+        lines.append(f"  nothing came near; events failed first on: {first}")
+    return "\n".join(lines)
+
+
+def one_line(event: JournalEvent) -> str:
+    """An event in one line: its number, its kind, and what it is about."""
+    words = [f"#{event.seq}", event.kind]
+    for name in ("api", "client_id", "topic", "partition", "group", "transactional_id", "state"):
+        value = getattr(event, name)
+        if value is not None:
+            words.append(str(value) if name == "api" else f"{name}={value}")
+    if event.topic is None and event.targets:
+        words.append(",".join(f"{topic}-{partition}" for topic, partition in event.targets[:3]))
+    if event.first_offset is not None:
+        words.append(f"offsets={event.first_offset}-{event.last_offset}")
+    elif event.offset is not None:
+        words.append(f"offset={event.offset}")
+    words.extend(f"{n}={','.join(v)}" for n in ("errors", "rules") if (v := getattr(event, n)))
+    words.extend(f"{n}={v}" for n in ("change", "outcome") if (v := getattr(event, n)))
+    return " ".join(words)

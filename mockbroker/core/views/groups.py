@@ -1,0 +1,161 @@
+"""Groups, their members, what they committed, and how far behind they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.groups.classic import ClassicGroup
+    from mockbroker.core.groups.consumer.group import ConsumerGroup
+    from mockbroker.core.groups.shard import GroupShard
+
+
+class MemberView(msgspec.Struct, frozen=True):
+    """One member; `connected` says whether the connection it was last heard on is open."""
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str | None
+    connected: bool
+
+
+class GroupView(msgspec.Struct, frozen=True):
+    """One group. `type` is "classic" or "consumer" (KIP-848); `generation` its generation or epoch.
+
+    A group of which only offsets are left has no protocol.
+    """
+
+    group: str
+    type: str
+    state: str
+    coordinator: int
+    generation: int
+    protocol: str | None
+    members: list[MemberView]
+
+
+class LagView(msgspec.Struct, frozen=True):
+    """How far a group is behind in one partition, in offsets.
+
+    `lag` counts to the high watermark, as read_uncommitted consumers see it, `stable_lag` to the
+    last stable offset, as read_committed ones do. `pending`: a transaction that has not ended has
+    committed an offset too. Without a partition any more both lags are -1.
+    """
+
+    group: str
+    topic: str
+    partition: int
+    committed: int
+    high_watermark: int
+    last_stable_offset: int
+    lag: int
+    stable_lag: int
+    pending: bool
+    metadata: str
+
+
+def group_views(cluster: Cluster) -> list[GroupView]:
+    """Every group that a coordinator answers for now, by id."""
+    found: list[GroupView] = []
+    for shard in _shards(cluster):
+        found.extend(_classic(cluster, shard, each) for each in shard.groups.values())
+        found.extend(_consumer(cluster, shard, each) for each in shard.consumers.groups.values())
+    return sorted(found, key=lambda view: view.group)
+
+
+def _shards(cluster: Cluster) -> Iterator[GroupShard]:
+    if GROUP_METADATA_TOPIC not in cluster.topics:
+        return  # a look brings no coordinator into being
+    for broker in cluster.brokers.values():
+        for shard in broker.groups.shards():
+            if not isinstance(shard, ErrorCode):
+                yield shard
+
+
+def _classic(cluster: Cluster, shard: GroupShard, group: ClassicGroup) -> GroupView:
+    connected = cluster.presence.connected(group.group_id)
+    return GroupView(
+        group=group.group_id,
+        type="classic",
+        state=group.state.value,
+        coordinator=shard.broker_id,
+        generation=group.generation,
+        protocol=group.protocol_name,
+        members=[
+            MemberView(
+                member_id,
+                member.client_id,
+                member.client_host,
+                member.instance_id,
+                connected(member_id),
+            )
+            for member_id, member in group.roster.members.items()
+        ],
+    )
+
+
+def _consumer(cluster: Cluster, shard: GroupShard, group: ConsumerGroup) -> GroupView:
+    connected = cluster.presence.connected(group.group_id)
+    return GroupView(
+        group=group.group_id,
+        type="consumer",
+        state=group.state.value,
+        coordinator=shard.broker_id,
+        generation=group.epoch,
+        protocol=group.preferred_assignor(),
+        members=[
+            MemberView(
+                member_id,
+                member.client_id,
+                member.client_host,
+                member.instance_id,
+                connected(member_id),
+            )
+            for member_id, member in group.members.items()
+        ],
+    )
+
+
+def lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:
+    """The lag of every committed offset, of all groups or of one, by group and partition."""
+    found: list[LagView] = []
+    for shard in _shards(cluster):
+        for group_id, topics in shard.offsets.committed.items():
+            if group is not None and group_id != group:
+                continue
+            for topic, partitions in topics.items():
+                for index, value in partitions.items():
+                    pending = shard.offsets.has_pending(group_id, topic, index)
+                    key = (group_id, topic, index)
+                    found.append(_lag(cluster, key, value.offset, value.metadata, pending))
+    return sorted(found, key=lambda view: (view.group, view.topic, view.partition))
+
+
+def _lag(
+    cluster: Cluster, key: tuple[str, str, int], committed: int, metadata: str, pending: bool
+) -> LagView:
+    group, topic, index = key
+    partition = cluster.partition(topic, index)
+    if partition is None:
+        return LagView(group, topic, index, committed, -1, -1, -1, -1, pending, metadata)
+    high, stable = partition.high_watermark, partition.last_stable_offset
+    return LagView(
+        group=group,
+        topic=topic,
+        partition=index,
+        committed=committed,
+        high_watermark=high,
+        last_stable_offset=stable,
+        lag=max(high - committed, 0),
+        stable_lag=max(stable - committed, 0),
+        pending=pending,
+        metadata=metadata,
+    )
