@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import array
 import sys
+from functools import lru_cache
 
+REMEMBERED_MAX = 4096
 _SIGN_32 = 0x80000000
 _MASK_32 = 0xFFFFFFFF
 
 
+@lru_cache(maxsize=REMEMBERED_MAX)
 def string_hash(text: str) -> int:
     """`java.lang.String.hashCode`: a signed 32-bit hash over UTF-16 code units.
 
-    A character outside the basic plane counts as its two surrogates, as in Java.
+    A character outside the basic plane counts as its two surrogates, as in Java. Remembered,
+    because every request of a group or a transaction asks for its partition anew.
     """
     if text.isascii():
         units: bytes | array.array[int] = text.encode("ascii")
