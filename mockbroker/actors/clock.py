@@ -35,6 +35,10 @@ class ClusterClock:
         # Without the hair added, a sum of exact steps could come out as 999.9999… ms.
         return self._epoch_ms + int((trio.current_time() - self._started_at) * 1000 + _HAIR_MS)
 
+    def move_on(self, by_ms: int) -> None:
+        """Let it be that much later at once; timers that are due by then are late."""
+        self._epoch_ms += by_ms
+
     def trio_time(self, at_ms: int) -> float:
         """The run's time, in seconds, at which `now_ms()` has reached `at_ms`."""
         return self._started_at + (at_ms - self._epoch_ms) / 1000 + _ROUNDING_S

@@ -91,6 +91,9 @@ class ServerConfig:
     files go that clients of TLS listeners need; without one it is a temporary directory.
     `allow_unsigned_tokens` lets OAUTHBEARER clients in with unsigned tokens (`alg: none`).
 
+    `data_dir` is where the cluster is kept up to date, so that it goes on from there when it is
+    started again; with `sync` that holds for a crash of the machine as well. `load` is a directory
+    to begin with that is only read. `recover` keeps what is before the damage in either.
     `journal_bytes` bounds the journal of what happened; 0 keeps none.
     """
 
@@ -106,6 +109,10 @@ class ServerConfig:
     security_directory: Path | None = None
     allow_unsigned_tokens: bool = False
     journal_bytes: int = JOURNAL_BYTES_MAX
+    data_dir: Path | None = None
+    sync: bool = False
+    load: Path | None = None
+    recover: bool = False
 
     def broker_configs(self) -> dict[str, str]:
         """The configs of the brokers themselves, without those of single listeners."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import ssl
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.actors.broker_host import Gate
@@ -17,7 +17,7 @@ from mockbroker.actors.connection import Connection, ProtocolError, Trace
 from mockbroker.actors.routes import Route
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.tls import TlsTransport
-from mockbroker.actors.transport import Buffer, SocketTransport
+from mockbroker.actors.transport import Buffer, SocketTransport, Transport
 from mockbroker.actors.unanswered import Unanswered
 from mockbroker.core.security.principals import (
     NoMatchingRuleError,
@@ -65,6 +65,10 @@ class SecureConnection(Connection):
         super().__init__(transport, cluster, broker, listener, info, stats, trace, gate)
         self._tls = transport if isinstance(transport, TlsTransport) else None
         self._mapper = mapper
+
+    def wrap_transport(self, wrap: Callable[[Transport], Transport]) -> None:
+        """Let what is sent and received go through something."""
+        self._transport = wrap(self._transport)
 
     async def _serve_all(self) -> str:
         if self._tls is not None:

@@ -13,17 +13,18 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
-from mockbroker.actors.broker_host import BrokerHost
+from mockbroker.actors.broker_host import BrokerHost, Served
 from mockbroker.actors.clock import ClusterClock, Timekeeper
 from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError
 from mockbroker.actors.connection import Connection, Trace
 from mockbroker.actors.stats import Stats
-from mockbroker.actors.transport import SocketTransport
-from mockbroker.core.broker import PAUSED, RUNNING, Broker
+from mockbroker.actors.transport import SocketTransport, Transport
+from mockbroker.core.broker import PAUSED, RUNNING, STOPPED, Broker
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.controller import UNCLEAN
 from mockbroker.core.journal.journal import Journal
@@ -31,7 +32,9 @@ from mockbroker.handlers import load_all
 from mockbroker.handlers.base import ConnectionInfo
 
 if TYPE_CHECKING:
+    from mockbroker.actors.data_dir import DataDir
     from mockbroker.actors.security import Security
+    from mockbroker.actors.snapshots import Snapshots, Stored
 
 
 class ClusterServer:
@@ -42,16 +45,28 @@ class ClusterServer:
         self.config = config
         self.stats = Stats()
         self.clock = ClusterClock()
+        self.data_dir: DataDir | None = None
+        stored = self._open_stored()
         self.cluster = Cluster(
-            brokers=config.specs(),
-            configs=config.broker_configs(),
+            brokers=stored.specs(config) if stored else config.specs(),
+            configs=stored.configs(config) if stored else config.broker_configs(),
             seed=config.seed,
             now_ms=self.clock.now_ms,
             kafka_version=config.kafka_version,
         )
         if config.journal_bytes:
             self.cluster.keep_journal(Journal(time.time_ns, config.journal_bytes))
+        if stored is not None and stored.image is not None:
+            from mockbroker.actors.snapshots import put_back
+
+            put_back(self.cluster, stored.image)
         self._security = self._secure()
+        # The credentials of the users that the cluster was started with.
+        self.initial_credentials = {
+            user: dict(each)
+            for user, each in self.cluster.scram_credentials.items()
+            if user in config.users
+        }
         self.timekeeper = Timekeeper(self.cluster.timers, self.clock, self._spare_clients)
         self.hosts = {
             broker.node_id: BrokerHost(broker, self._listeners(index), self._connect)
@@ -68,6 +83,30 @@ class ClusterServer:
         from mockbroker.actors.security import Security
 
         return Security(self.config, self.cluster)
+
+    def _open_stored(self) -> Stored | None:
+        config = self.config
+        if config.data_dir is None and config.load is None and not config.sync:
+            return None
+        from mockbroker.actors.snapshots import open_stored
+
+        stored = open_stored(config)
+        self.data_dir = stored.data_dir
+        if stored.image is not None:
+            self.clock.move_on(max(stored.image.at_ms - self.clock.now_ms(), 0))
+        return stored
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """What takes snapshots of the cluster and goes back to them."""
+        from mockbroker.actors.snapshots import Snapshots
+
+        return Snapshots(self)
+
+    def move_clock_on(self, by_ms: int) -> None:
+        """Let it be that much later at once, without anybody having been idle meanwhile."""
+        self._spare_clients(by_ms)
+        self.clock.move_on(by_ms)
 
     @property
     def security(self) -> Security:
@@ -100,7 +139,10 @@ class ClusterServer:
         """Bind every broker's ports. Raises ServerError that names the address which is taken."""
         try:
             for host in self.hosts.values():
-                host.bind()
+                if host.broker.state != STOPPED:
+                    host.bind()
+                if host.broker.state == PAUSED:
+                    host.gate.close()
         except BaseException:
             self.close()
             raise
@@ -111,12 +153,24 @@ class ClusterServer:
             host.stop(reset=False)
         if self._security is not None:
             self._security.close()
+        if self.data_dir is not None:
+            self.data_dir.close()
+
+    def make_topics(self) -> None:
+        """Make the topics that are to be there from the start, and are not stored already."""
+        wanted = [spec for spec in self.config.topics if spec.name not in self.cluster.topics]
+        if wanted:
+            from mockbroker.actors.seeding import seed_topics
+
+            seed_topics(self.cluster, wanted)
 
     async def run(self) -> None:
         """Serve until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             nursery.start_soon(self.timekeeper.run)
+            if self.data_dir is not None:
+                nursery.start_soon(self.data_dir.run)
             for host in self.hosts.values():
                 host.run_in(nursery)
             self._close_idle_connections()
@@ -146,6 +200,7 @@ class ClusterServer:
             self.hosts[broker.node_id] = host
             if self._nursery is not None:
                 host.run_in(self._nursery)
+        host.broker = broker  # one that was removed may have come back under its id
         if broker.state == RUNNING:
             host.bind()
             host.gate.open()
@@ -154,15 +209,40 @@ class ClusterServer:
         else:
             host.stop(reset=broker.stopped_how == UNCLEAN)
 
+    def _kept(self, transport: Transport) -> Transport:
+        """Let answers wait for the data directory, where there is one."""
+        if self.data_dir is None:
+            return transport
+        from mockbroker.actors.data_dir import DurableTransport
+
+        return DurableTransport(transport, self.data_dir)
+
     def _connect(
         self, host: BrokerHost, listener: ListenerSpec, client: socket.socket, peer: tuple[str, int]
-    ) -> Connection:
+    ) -> Served:
         self._connection_ids += 1
         info = ConnectionInfo(self._connection_ids, peer[0], peer[1])
+        info.security_protocol = listener.security_protocol
+        faults = self.cluster.faults
+        if faults is None:
+            return self._connection(host, listener, client, info)
+        from mockbroker.actors.welcome import welcome
+
+        make = partial(self._connection, host, listener, client, info)
+        return welcome(self, faults, host, listener.name, client, info, make)
+
+    def _connection(
+        self, host: BrokerHost, listener: ListenerSpec, client: socket.socket, info: ConnectionInfo
+    ) -> Connection:
         if listener.security_protocol != "PLAINTEXT":
-            return self.security.connect(host, listener.name, client, info, self.stats, self._trace)
+            secured = self.security.connect(
+                host, listener.name, client, info, self.stats, self._trace
+            )
+            secured.wrap_transport(self._kept)
+            return secured
+        transport = self._kept(SocketTransport(client))
         return Connection(
-            SocketTransport(client),
+            transport,
             self.cluster,
             host.broker,
             listener.name,
@@ -181,10 +261,9 @@ async def open_server(
     server = ClusterServer(config or ServerConfig(), trace=trace)
     server.bind()
     try:
-        if server.config.topics:
-            from mockbroker.actors.seeding import seed_topics
-
-            seed_topics(server.cluster, server.config.topics)
+        server.make_topics()
+        if server.data_dir is not None:
+            server.data_dir.follow(server.cluster)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(server.run)
             yield server

@@ -76,9 +76,16 @@ def _node_ids(text: str) -> list[int]:
         raise ServerError(f"--node-ids {text}: expected numbers separated by commas") from None
 
 
-def _broker_ids(brokers: int | None, node_ids: str | None, base: ServerConfig) -> list[int] | None:
-    """The node ids, None for 1, 2, 3, …; --brokers alone sets those of the file aside."""
+def _broker_ids(
+    brokers: int | None, node_ids: str | None, base: ServerConfig, *, stored: bool
+) -> list[int] | None:
+    """The node ids, None for 1, 2, 3, …; --brokers alone sets those of the file aside.
+
+    What is `stored` says which brokers there are, so there --brokers is a claim to be checked.
+    """
     if node_ids is None:
+        if stored and brokers is not None:
+            return list(range(1, brokers + 1))
         return None if brokers is not None or base.node_ids is None else list(base.node_ids)
     ids = _node_ids(node_ids)
     if brokers not in (None, len(ids)):
@@ -98,6 +105,10 @@ def build_config(
     users: tuple[str, ...] = (),
     security_dir: Path | None = None,
     allow_unsigned_tokens: bool = False,
+    data_dir: Path | None = None,
+    sync: bool = False,
+    load: Path | None = None,
+    recover: bool = False,
     topics: tuple[str, ...],
     configs: tuple[str, ...],
     kafka_version: str | None,
@@ -109,11 +120,15 @@ def build_config(
     Raises ServerError naming the flag or the field.
     """
     if config_file is not None:
-        from mockbroker.cli.config_file import load, server_config
+        from mockbroker.cli import config_file as files
 
-        base = server_config(load(config_file))
+        base = files.server_config(files.load(config_file))
     else:
         base = ServerConfig(listeners=())
+    if recover and data_dir is None and load is None:
+        raise ServerError("--recover is for --data-dir or --load")
+    if sync and data_dir is None:
+        raise ServerError("--sync is for --data-dir")
     if listeners and port is not None:
         raise ServerError("--port and --listener: a listener names its port itself")
     specs = [_listener(text) for text in listeners]
@@ -128,7 +143,7 @@ def build_config(
     return dataclasses.replace(
         base,
         brokers=base.brokers if brokers is None else brokers,
-        node_ids=_broker_ids(brokers, node_ids, base),
+        node_ids=_broker_ids(brokers, node_ids, base, stored=bool(data_dir or load)),
         racks=list(rack) or base.racks,
         listeners=tuple(specs),
         topics=[*base.topics, *(_topic(text) for text in topics)],
@@ -138,6 +153,10 @@ def build_config(
         users={**base.users, **dict(_user(text) for text in users)},
         security_directory=security_dir or base.security_directory,
         allow_unsigned_tokens=allow_unsigned_tokens or base.allow_unsigned_tokens,
+        data_dir=data_dir,
+        sync=sync,
+        load=load,
+        recover=recover,
     )
 
 
@@ -262,6 +281,22 @@ async def _announce_and_serve(
     "--kafka-version", metavar="VERSION", help="Offer what that release offers (2.8 … 4.3)."
 )
 @click.option("--seed", type=int, help="Draw ids from this seed, for runs that repeat.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the cluster in this directory, and go on from what is there.",
+)
+@click.option(
+    "--sync", is_flag=True, help="With --data-dir: acknowledge only what the disk says it has."
+)
+@click.option(
+    "--load",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Begin with the cluster that was saved in this directory, and leave it as it is.",
+)
+@click.option(
+    "--recover", is_flag=True, help="Of damaged files keep all that is before the damage."
+)
 @click.option(
     "--config-file",
     type=click.Path(path_type=Path, dir_okay=False),

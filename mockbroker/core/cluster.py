@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.actions import Actions
 from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
-from mockbroker.core.configs.defs import BROKER_CONFIGS
-from mockbroker.core.configs.values import ClusterConfigs, check_static
+from mockbroker.core.configs.values import ClusterConfigs, static_configs
 from mockbroker.core.controller import Controller
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import Event
@@ -32,6 +31,7 @@ from mockbroker.core.replication.isolation import Isolation
 from mockbroker.core.security.acls import AclStore
 from mockbroker.core.security.authorizer import configured
 from mockbroker.core.security.delegation_tokens import DelegationTokens
+from mockbroker.core.telemetry.telemetry import Telemetry
 from mockbroker.core.time_scopes import TimeScopes
 from mockbroker.core.timers import TimerHeap
 from mockbroker.core.topic import (
@@ -47,15 +47,9 @@ if TYPE_CHECKING:
     from mockbroker.core.journal.journal import Journal
     from mockbroker.core.log.compaction import CompactionResult
     from mockbroker.core.security.sasl.scram_credential import ScramCredential
+    from mockbroker.core.snapshot.recorder import Recorder
 
 DEFAULT_BROKERS = tuple(BrokerSpec(node_id) for node_id in (1, 2, 3))
-
-# Kafka's replication factors of internal topics; a smaller cluster takes as many as it has brokers.
-_INTERNAL_FACTORS = (
-    "offsets.topic.replication.factor",
-    "transaction.state.log.replication.factor",
-    "share.coordinator.state.topic.replication.factor",
-)
 
 
 class Cluster(Actions):
@@ -87,7 +81,7 @@ class Cluster(Actions):
         self.metadata_epoch = 0
         # Answers derived from the metadata as a whole, dropped when it changes.
         self.memo: dict[object, object] = {}
-        self.configs = ClusterConfigs(_static_configs(configs or {}, len(brokers)))
+        self.configs = ClusterConfigs(static_configs(configs or {}, len(brokers)))
         if self.profile.feature_level("eligible.leader.replicas.version") > 0:
             # With KIP-966 the controller writes this one down, to see the same value on every
             # broker.
@@ -109,6 +103,7 @@ class Cluster(Actions):
         # Reassignments that wait for replicas to come in sync, by topic id and partition.
         self.reassignments: dict[tuple[bytes, int], Reassignment] = {}
         self.quotas = ClientQuotas(self.config_int)
+        self.telemetry = Telemetry(self)
         self.acls = AclStore()
         # None, as without `authorizer.class.name`, lets everyone do everything.
         self.authorizer = configured(self.configs.static, self.acls)
@@ -125,12 +120,12 @@ class Cluster(Actions):
         self.on_broker_state: list[Callable[[Broker], None]] = []
         # Called with everything that happens (see `events`).
         self.on_event: list[Callable[[Event], None]] = []
-        self.journal: Journal | None = None
         # The fault engine, and the same while it has rules: what requests look at is `faults`.
         self.fault_engine: FaultEngine | None = None
         self.faults: FaultEngine | None = None
         # Who writes down what changes, if anybody does.
         self.recorder: Recorder | None = None
+        self.journal: Journal | None = None
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -247,6 +242,12 @@ class Cluster(Actions):
         """Carry out a topic's plan, already checked by `plan_topic`."""
         topic = Topic(name, self.ids.uuid(), self.configs, configs)
         self._grow(topic, plans)
+        self.adopt_topic(topic)
+        return topic
+
+    def adopt_topic(self, topic: Topic) -> None:
+        """Let a topic that has its partitions be one of the cluster's."""
+        name = topic.name
         self.topics[name] = topic
         self.topics_by_id[topic.topic_id] = topic
         self.replication.partitions_created(topic.partitions)
@@ -255,7 +256,6 @@ class Cluster(Actions):
         self.metadata_changed(topic)
         for observer in self.on_topic_created:
             observer(topic)
-        return topic
 
     def add_partitions(
         self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] | None = None
@@ -419,6 +419,8 @@ class Cluster(Actions):
         self.memo.clear()
         if topic is not None:
             topic.touch()
+            if self.recorder is not None:
+                self.recorder.topic_changed(topic)
             return
         for every in self.topics.values():
             every.touch()
@@ -429,17 +431,3 @@ _INTERNAL_PREFIXES = {
     TRANSACTION_STATE_TOPIC: "transaction.state.log",
     SHARE_GROUP_STATE_TOPIC: "share.coordinator.state.topic",
 }
-
-
-def _static_configs(overrides: Mapping[str, str], brokers: int) -> dict[str, str]:
-    """The static configs of a cluster of so many brokers: what was asked for, over what fits tests.
-
-    Each is a visible broker config (source STATIC_BROKER_CONFIG), as if server.properties had it.
-    """
-    static = {"group.initial.rebalance.delay.ms": "0"}
-    for name in _INTERNAL_FACTORS:
-        kafka_default = BROKER_CONFIGS[name].default
-        if kafka_default is not None and brokers < int(kafka_default):
-            static[name] = str(brokers)
-    static.update(check_static(overrides))
-    return static

@@ -36,20 +36,20 @@ UNCLEAN = "unclean"
 class Controller:
     """The quorum's active controller, whichever broker that is."""
 
-    __slots__ = ("_cluster", "_fencing", "_next_broker_epoch", "balance", "epoch", "node_id")
+    __slots__ = ("_cluster", "_fencing", "balance", "broker_epoch", "epoch", "node_id")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._fencing: dict[int, Timer] = {}
         self.balance = LeaderBalance(cluster)
-        self._next_broker_epoch = 0
+        self.broker_epoch = 0  # the last one that a registration was given
         self.epoch = 1
         self.node_id = NO_LEADER  # the broker that is the active controller
 
     def next_broker_epoch(self) -> int:
         """An epoch for a registration; each is used once."""
-        self._next_broker_epoch += 1
-        return self._next_broker_epoch
+        self.broker_epoch += 1
+        return self.broker_epoch
 
     # -- brokers come and go -----------------------------------------------------------------------
 
@@ -159,10 +159,24 @@ class Controller:
         if delay_ms <= 0:
             self.fence(broker, reason)
             return
-        due_ms = self._cluster.now_ms() + delay_ms
+        self.fence_at(broker, self._cluster.now_ms() + delay_ms, reason)
+
+    def fence_at(self, broker: Broker, due_ms: int, reason: str = "session expired") -> None:
+        """Fence a broker that is not heard of again by then."""
         self._fencing[broker.node_id] = self._cluster.timers.call_at(
             due_ms, lambda: self.fence(broker, reason)
         )
+
+    def fencing_at_ms(self, node_id: int) -> int | None:
+        """When a broker is going to be fenced, if it is not heard of before."""
+        timer = self._fencing.get(node_id)
+        return None if timer is None else timer.deadline_ms
+
+    def cancel_fencing(self) -> None:
+        """Fence nobody for what has been."""
+        for timer in self._fencing.values():
+            timer.cancel()
+        self._fencing.clear()
 
     def _cancel_fencing(self, broker: Broker) -> None:
         timer = self._fencing.pop(broker.node_id, None)

@@ -13,6 +13,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _MASK_64 = (1 << 64) - 1
+_STEP = 0x9E3779B97F4A7C15  # what the state grows by with each draw
 ZERO_UUID = bytes(16)
 METADATA_TOPIC_ID = bytes(15) + b"\x01"  # Uuid.METADATA_TOPIC_ID
 PRODUCER_ID_BLOCK = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
@@ -41,9 +42,26 @@ class IdSource:
         self._next_producer_block = 0
         self._producer_blocks: dict[int, tuple[int, int]] = {}
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """Where the source stands: its state, and the first producer id that no broker has yet."""
+        return self._state, self._next_producer_block
+
+    def go_beyond(self, state: int, producer_block: int) -> None:
+        """Hand out nothing that a source which stands there has handed out.
+
+        All states lie on one cycle; of two positions the one that is less than half of it ahead is
+        the later one. Brokers take new blocks of producer ids.
+        """
+        draws = (state - self._state) * pow(_STEP, -1, 1 << 64) & _MASK_64
+        if draws < 1 << 63:
+            self._state = state
+        self._next_producer_block = max(self._next_producer_block, producer_block)
+        self._producer_blocks.clear()
+
     def bits64(self) -> int:
         """64 random bits as a non-negative integer."""
-        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK_64
+        self._state = (self._state + _STEP) & _MASK_64
         z = self._state
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK_64
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK_64

@@ -421,8 +421,11 @@ class Partition:
 
     def notify(self) -> None:
         """Tell the watchers, and those who keep logs within bounds, that something moved."""
+        cluster = self._cluster
         if not self.upkeep_noted:
-            self._cluster.log_manager.note(self)
+            cluster.log_manager.note(self)
+        if cluster.recorder is not None:
+            cluster.recorder.partition_changed(self)
         if self._watchers:
             for watcher in list(self._watchers):
                 watcher.partition_changed(self)

@@ -35,6 +35,7 @@ def alter_client_quotas(
                     ErrorCode.INVALID_REQUEST, "The entity, or one of its quotas, stands twice."
                 )
             ctx.cluster.quotas.alter(entity, values, validate_only=request.validate_only)
+            ctx.cluster.metadata_changed()
         except ApiError as error:
             result.error_code = error.error
             result.error_message = error.message

@@ -52,6 +52,7 @@ def alter_user_scram_credentials(
     for name, mechanism, upsertion in changes:
         if results[name].error_code == ErrorCode.NONE:
             _apply(credentials, name, mechanism, upsertion)
+            ctx.cluster.metadata_changed()
     return AlterUserScramCredentialsResponse(results=list(results.values()))
 
 

@@ -27,6 +27,13 @@ from mockbroker.core.security.authorizer import CONFIGS as AUTHORIZER_CONFIGS
 
 MS_PER_UNIT = {"minutes": 60_000, "hours": 3_600_000}
 
+# Kafka's replication factors of internal topics; a smaller cluster takes as many as it has brokers.
+_INTERNAL_FACTORS = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "share.coordinator.state.topic.replication.factor",
+)
+
 # What the cluster decides by itself; the command line has flags of its own for these.
 STRUCTURAL = frozenset(
     (
@@ -81,6 +88,20 @@ def check_static(overrides: Mapping[str, str]) -> dict[str, str]:
             raise ConfigError(key, "decided by the cluster itself, not by a config")
         definition.parse(text)
     return dict(overrides)
+
+
+def static_configs(overrides: Mapping[str, str], brokers: int) -> dict[str, str]:
+    """The static configs of a cluster of so many brokers: what was asked for, over what fits tests.
+
+    Each is a visible broker config (source STATIC_BROKER_CONFIG), as if server.properties had it.
+    """
+    static = {"group.initial.rebalance.delay.ms": "0"}
+    for name in _INTERNAL_FACTORS:
+        kafka_default = BROKER_CONFIGS[name].default
+        if kafka_default is not None and brokers < int(kafka_default):
+            static[name] = str(brokers)
+    static.update(check_static(overrides))
+    return static
 
 
 def family_of(name: str) -> tuple[str, ...]:

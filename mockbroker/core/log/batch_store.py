@@ -24,6 +24,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
+from mockbroker.core.log.stored import ALL, Stored
+
 VIEW_BYTES_MIN = 32 * 1024
 EXTENT_BYTES_MIN = 1024
 EXTENT_BYTES_MAX = 1024 * 1024
@@ -47,10 +49,12 @@ class BatchStore:
         "_max_timestamps",
         "_positions",
         "end_position",
+        "stored",
     )
 
     def __init__(self) -> None:
         self.end_position = 0
+        self.stored: Stored | None = None  # what a file holds of this
         # One entry per batch. The timestamps are running maxima, so they rise and can be bisected.
         self._base_offsets = array("q")
         self._positions = array("q")
@@ -204,6 +208,8 @@ class BatchStore:
         positions = self._positions
         if count < len(positions):
             self.end_position = positions[count]
+            if self.stored is not None:
+                self.stored.cut(self._base_offsets[count])
         del positions[count:]
         del self._base_offsets[count:]
         del self._max_timestamps[count:]
@@ -234,6 +240,9 @@ class BatchStore:
         """
         boundary = self._position_after(count - 1)
         shift = boundary - front.end_position
+        if self.stored is not None:
+            more = count < len(self._base_offsets)
+            self.stored.replaced(self._base_offsets[count] if more else ALL)
         if count == len(self._base_offsets):
             extents, starts = [], []
             self._stop_filling()

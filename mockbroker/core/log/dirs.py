@@ -48,6 +48,14 @@ class LogDirs:
             place = self._places[partition] = wanted or self._emptiest()
         return place
 
+    def put(self, partition: Partition, path: str) -> None:
+        """Say where a replica lies."""
+        self._places[partition] = path
+
+    @property
+    def are_several(self) -> bool:
+        return len(self.paths) > 1
+
     def _emptiest(self) -> str:
         """The live directory with the fewest replicas, the first of several."""
         counts = dict.fromkeys((p for p in self.paths if p not in self.failed), 0)

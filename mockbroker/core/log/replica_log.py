@@ -142,6 +142,7 @@ class ReplicaLog(BatchStore):
         copy._segments = self._segments.fork()
         copy._has_holes = self._has_holes
         copy._freed_maxima = dict(self._freed_maxima)
+        copy.stored = None if self.stored is None else self.stored.fork()
         return copy
 
     def cut_out(self, offset: int, bytes_max: int) -> LogSlice | None:

@@ -39,7 +39,7 @@ class Replication:
         self._cluster = cluster
         self.network = network or Network(cluster.timers, cluster.now_ms)
         self._geared: dict[Partition, PartitionReplication] = {}
-        self._stepwise = cluster.config("mockbroker.replication") == STEPWISE
+        self._stepwise: bool = cluster.config("mockbroker.replication") == STEPWISE
         # Rules: followers that do not fetch, and those that get answers late.
         self._held: set[tuple[Partition, int]] = set()
         self._lag_ms: dict[tuple[Partition, int], int] = {}
@@ -51,6 +51,11 @@ class Replication:
     def is_idle(self) -> bool:
         """Whether everything that is written is on every replica at once."""
         return not self._geared and not self._limited
+
+    @property
+    def is_stepwise(self) -> bool:
+        """Whether every follower has a copy of its own, always."""
+        return self._stepwise
 
     def is_running(self, node_id: int) -> bool:
         """Whether the process of a broker is there and not paused."""
@@ -111,6 +116,13 @@ class Replication:
         self._held.discard((partition, node_id))
         self._lag_ms.pop((partition, node_id), None)
         self.assignment_changed(partition)
+
+    def drop_rules(self) -> None:
+        """No rule is in force any more. For clusters whose partitions are all gone."""
+        self._held.clear()
+        self._lag_ms.clear()
+        self._limited.clear()
+        self.network.heal()
 
     def limit(self, partition: Partition, offset: int) -> None:
         """Let the high watermark not go beyond `offset`."""

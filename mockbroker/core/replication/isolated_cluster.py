@@ -38,6 +38,7 @@ class IsolatedCluster(Cluster):
         self.__dict__.update(real.__dict__)
         self.members = {broker.node_id: broker for broker in members}
         self.memo = {}
+        self.recorder = None  # what happens here is lost anyway
         self.reassignments = {}
         self.on_topic_created = []
         self.on_topic_deleted = []

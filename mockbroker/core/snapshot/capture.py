@@ -1,0 +1,102 @@
+"""The image of a cluster, as it is now. Bytes of records are shared, not copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mockbroker.core.replication.elections import reassignment_of
+from mockbroker.core.snapshot.image import (
+    PRISTINE,
+    ClusterImage,
+    IdsImage,
+    LogImage,
+    PartitionImage,
+    ReplicaImage,
+    TopicImage,
+)
+from mockbroker.core.snapshot.logs import is_pristine, twin_of
+from mockbroker.core.snapshot.settings import capture_settings
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.log.replica_log import ReplicaLog
+    from mockbroker.core.partition import Partition
+
+# Told of each log with its high watermark; returns its log id.
+Enter = Callable[["ReplicaLog", int], int]
+
+
+def capture(cluster: Cluster) -> ClusterImage:
+    """Everything that makes `cluster`."""
+    logs: dict[int, LogImage] = {}
+
+    def enter(log: ReplicaLog, high_watermark: int) -> int:
+        log_id = len(logs) + 1
+        logs[log_id] = LogImage(twin_of(log), high_watermark)
+        return log_id
+
+    return capture_with(cluster, enter, logs)
+
+
+def capture_with(cluster: Cluster, enter: Enter, logs: dict[int, LogImage]) -> ClusterImage:
+    """The same with log ids of the caller's own, who puts the logs into `logs`."""
+    topics = [
+        TopicImage(
+            topic.name,
+            topic.topic_id,
+            dict(topic.configs.overrides),
+            [partition_image(cluster, partition, enter) for partition in topic.partitions],
+        )
+        for topic in cluster.topics.values()
+    ]
+    return ClusterImage(
+        at_ms=cluster.now_ms(),
+        ids=IdsImage(*cluster.ids.position),
+        settings=capture_settings(cluster),
+        topics=topics,
+        logs=logs,
+    )
+
+
+def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> PartitionImage:
+    """What is known of a partition; its logs are told to `enter`."""
+    log = partition.log
+    pristine = is_pristine(log, partition.leader_epoch)
+    log_id = PRISTINE if pristine else enter(log, partition.high_watermark)
+    replicas = tuple(partition.replicas)
+    own: tuple[ReplicaImage, ...] = ()
+    if partition.own_replicas:
+        own = tuple(
+            ReplicaImage(replica.node_id, enter(replica.log, replica.high_watermark))
+            for replica in partition.own_replicas.values()
+        )
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    if cluster.reassignments:
+        reassignment = reassignment_of(cluster, partition)
+        adding, removing = tuple(reassignment.adding), tuple(reassignment.removing)
+    dirs: list[tuple[int, str]] = []
+    moves: list[tuple[int, str]] = []
+    for node_id in replicas:
+        broker = cluster.brokers.get(node_id)
+        if broker is not None and broker.log_dirs.are_several:
+            dirs.append((node_id, broker.log_dirs.place_of(partition)))
+            if partition in broker.log_dirs.futures:
+                moves.append((node_id, broker.log_dirs.futures[partition]))
+    return PartitionImage(
+        replicas,
+        tuple(partition.isr),
+        partition.leader_id,
+        partition.leader_epoch,
+        partition.partition_epoch,
+        partition.leader_epoch_start_offset,
+        log_id,
+        partition.elr,
+        partition.last_known_elr,
+        own,
+        adding,
+        removing,
+        tuple(dirs),
+        tuple(moves),
+    )

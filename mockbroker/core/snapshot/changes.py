@@ -1,0 +1,107 @@
+"""Changes: the head of a frame, and frames of whole images.
+
+The first frames of a file are *parts* of an image; with the last of them it is complete. What comes
+after that is what changed since, each frame as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+
+import msgspec
+
+from mockbroker.core.log.stored import Stored
+from mockbroker.core.snapshot.frames import frame
+from mockbroker.core.snapshot.image import ClusterImage, PartitionImage, SettingsImage
+from mockbroker.core.snapshot.logs import LogChange, change_of
+
+PART_BYTES_MAX = 4 * 1024 * 1024
+PART_LOGS_MAX = 2000
+
+ENCODER = msgspec.msgpack.Encoder()
+
+
+class Stage(IntEnum):
+    """What a frame is about."""
+
+    PART = 0  # of an image that goes on in the next frame
+    LAST_PART = 1
+    CHANGE = 2
+
+
+class TopicChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A topic is there, with these overrides."""
+
+    topic_id: bytes
+    name: str
+    overrides: dict[str, str]
+
+
+class PartitionChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A partition is like this now."""
+
+    topic_id: bytes
+    index: int
+    image: PartitionImage
+
+
+class Changes(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The head of a frame; its body has the bytes of `logs`, one after the other.
+
+    `settings` is a SettingsImage as msgpack, empty if nothing of it changed; `gone` are the ids of
+    topics that were deleted.
+    """
+
+    stage: Stage
+    at_ms: int
+    ids_state: int
+    producer_block: int
+    settings: bytes = b""
+    gone: list[bytes] = []
+    topics: list[TopicChange] = []
+    partitions: list[PartitionChange] = []
+    logs: list[LogChange] = []
+
+
+DECODER = msgspec.msgpack.Decoder(Changes)
+SETTINGS_DECODER = msgspec.msgpack.Decoder(SettingsImage)
+
+
+def image_frames(image: ClusterImage) -> Iterator[list[bytes | memoryview]]:
+    """The frames of a whole image, each as the pieces to write."""
+    logs = iter(image.logs.items())
+    settings = ENCODER.encode(image.settings)
+    topics = [TopicChange(t.topic_id, t.name, t.overrides) for t in image.topics]
+    partitions = [
+        PartitionChange(topic.topic_id, index, partition)
+        for topic in image.topics
+        for index, partition in enumerate(topic.partitions)
+    ]
+    stage = Stage.PART
+    while stage is Stage.PART:
+        changes: list[LogChange] = []
+        body: list[memoryview] = []
+        size = 0
+        while size < PART_BYTES_MAX and len(changes) < PART_LOGS_MAX:
+            following = next(logs, None)
+            if following is None:
+                stage = Stage.LAST_PART
+                break
+            log_id, (log, high_watermark) = following
+            change, pieces = change_of(log, high_watermark, Stored(log_id))
+            changes.append(change)
+            body += pieces
+            size += change.tail_bytes
+        head = Changes(
+            stage,
+            image.at_ms,
+            image.ids.state,
+            image.ids.producer_block,
+            settings,
+            topics=topics,
+            partitions=partitions,
+            logs=changes,
+        )
+        yield frame(ENCODER.encode(head), body)
+        settings, topics, partitions = b"", [], []

@@ -1,0 +1,130 @@
+"""What a cluster is made of, as data.
+
+Everything here but the logs is plain structs. A log in an image is a `ReplicaLog` that nobody
+appends to any more; its batches lie in the memory of the log it was taken of.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.security.acls import AclBinding
+from mockbroker.core.security.delegation_tokens import DelegationToken
+
+PRISTINE = 0  # the log id of a leader's log that nothing was ever appended to
+
+
+class BrokerImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One broker. `fence_at_ms` is when the controller is going to give it up, if it is."""
+
+    node_id: int
+    rack: str | None
+    epoch: int
+    fenced: bool
+    shutting_down: bool
+    state: str
+    stopped_how: str
+    logger_levels: dict[str, str]
+    failed_dirs: list[str]
+    fence_at_ms: int | None
+
+
+class CredentialImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A SCRAM credential."""
+
+    user: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+
+
+class SettingsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """All but topics and logs: who the brokers are, and what has been set.
+
+    `quotas` are entities, as pairs of type and name, with their quotas.
+    """
+
+    cluster_id: str
+    kafka_version: str
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    brokers: list[BrokerImage]
+    static_configs: dict[str, str]
+    default_configs: dict[str, str]
+    broker_configs: dict[int, dict[str, str]]
+    group_configs: dict[str, dict[str, str]]
+    client_metrics: dict[str, dict[str, str]]
+    features: dict[str, int]
+    features_epoch: int
+    quotas: list[tuple[list[tuple[str, str | None]], dict[str, float]]]
+    credentials: list[CredentialImage]
+    acls: list[AclBinding]
+    tokens: list[DelegationToken]
+
+
+class ReplicaImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A replica that has a log of its own."""
+
+    node_id: int
+    log_id: int
+
+
+class PartitionImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What the controller and the leader know of a partition. `log_id` is that of the leader's log.
+
+    `dirs` and `moves` are directories by broker: where a replica lies, and where it is moved to.
+    """
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader_id: int
+    leader_epoch: int
+    partition_epoch: int
+    leader_epoch_start_offset: int
+    log_id: int
+    elr: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    own: tuple[ReplicaImage, ...] = ()
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    dirs: tuple[tuple[int, str], ...] = ()
+    moves: tuple[tuple[int, str], ...] = ()
+
+
+class TopicImage(NamedTuple):
+    """A topic with its partitions by their index."""
+
+    name: str
+    topic_id: bytes
+    overrides: dict[str, str]
+    partitions: list[PartitionImage]
+
+
+class LogImage(NamedTuple):
+    """A log as it was, and up to where its replica knew it to be replicated."""
+
+    log: ReplicaLog
+    high_watermark: int
+
+
+class IdsImage(NamedTuple):
+    """Where the source of ids stands."""
+
+    state: int
+    producer_block: int
+
+
+class ClusterImage(NamedTuple):
+    """A cluster as it was at `at_ms`, in ms since the epoch. Logs are by log id, from 1 on."""
+
+    at_ms: int
+    ids: IdsImage
+    settings: SettingsImage
+    topics: list[TopicImage]
+    logs: dict[int, LogImage]

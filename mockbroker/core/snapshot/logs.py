@@ -1,0 +1,323 @@
+"""Logs to and from structs: what has changed in one since it was last written down.
+
+A *log change* says which of the batches that the file has are kept, and describes the rest of the
+log; the bytes of the other batches go with it. What follows from the batches is not written:
+producers are replayed as a follower does. When more than the end of a log changed, all of that is.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+
+import msgspec
+
+from mockbroker.core.log.batch_store import BatchStore
+from mockbroker.core.log.epoch_cache import EpochCache
+from mockbroker.core.log.producer_state import (
+    AbortedTransaction,
+    ProducerEntry,
+    ProducerStates,
+    WrittenBatch,
+)
+from mockbroker.core.log.replica_log import ReplicaLog, TimestampOffset
+from mockbroker.core.log.segments import Segments
+from mockbroker.core.log.stored import ALL, Stored
+
+_SIZE_AT = 8
+_SIZE_OVERHEAD = 12
+_BATCH_BYTES_MIN = 61
+_HEAD = struct.Struct(">qi")  # base offset, length
+_TIME_AND_PRODUCER = struct.Struct(">qq")
+_MAX_TIMESTAMP_AT = 35
+NO_PRODUCER = -1
+
+
+class ProducerImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One producer's entry."""
+
+    producer_id: int
+    epoch: int
+    batches: list[WrittenBatch]
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    transaction_start: int
+
+
+class ProducersImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The producers of one log."""
+
+    entries: list[ProducerImage]
+    ongoing: dict[int, int]
+    unreplicated: dict[int, int]
+    aborted: list[AbortedTransaction]
+
+
+class SegmentsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The segments from the one with index `first` on; positions count back from the log's end."""
+
+    first: int
+    base_offsets: list[int]
+    positions: list[int]
+    first_timestamps: list[int]
+    max_timestamps: list[int]
+    modified_ms: list[int]
+    started_ms: int
+    index_entries: int
+    time_index_entries: int
+    indexed_position: int
+    indexed_timestamp: int
+
+
+class LogChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What became of a log. Batches with base offsets in [keep_from, keep_to) stay as they are.
+
+    Before them come `front_bytes` of batches, after them `tail_bytes`. Without `fork_of` (0) the
+    log goes on from what was last said of it, or is new. What is None has not changed, or follows
+    from the batches.
+    """
+
+    log_id: int
+    fork_of: int
+    keep_from: int
+    keep_to: int
+    front_bytes: int
+    tail_bytes: int
+    start_offset: int
+    end_offset: int
+    high_watermark: int
+    first_dirty_offset: int
+    has_holes: bool
+    segments: SegmentsImage
+    epochs: list[tuple[int, int]] | None = None
+    producers: ProducersImage | None = None
+    freed_maxima: dict[int, TimestampOffset] | None = None
+
+
+class BadLogError(Exception):
+    """What a file says of a log cannot be."""
+
+
+# -- out -------------------------------------------------------------------------------------------
+
+
+def twin_of(log: ReplicaLog) -> ReplicaLog:
+    """A copy of a log that shares its bytes and is the same to the last epoch."""
+    twin = log.fork()
+    twin.epochs = log.epochs.fork(log.end_offset + 1)
+    twin.stored = None
+    return twin
+
+
+def mark_of(log: ReplicaLog, high_watermark: int) -> tuple[int, ...]:
+    """Stands for all that a change says of a log: as long as it is equal nothing has changed."""
+    epochs = log.epochs
+    return (
+        log.end_offset,
+        high_watermark,
+        log.start_offset,
+        log.cuts,
+        log.first_dirty_offset,
+        len(log.layout),
+        *_epochs_mark(epochs),
+    )
+
+
+def _epochs_mark(epochs: EpochCache) -> tuple[int, int, int]:
+    return epochs.latest, len(epochs._starts), epochs._starts[0] if epochs._starts else -1
+
+
+def is_pristine(log: ReplicaLog, leader_epoch: int) -> bool:
+    """Whether a leader's log is as a new partition's, but for the epoch."""
+    return log.end_offset == 0 and log.epochs.latest == leader_epoch
+
+
+def change_of(
+    log: ReplicaLog, high_watermark: int, stored: Stored, fork_of: int = 0
+) -> tuple[LogChange, list[memoryview]]:
+    """What a file that has `stored` of a log lacks: the change, and the bytes that go with it.
+
+    `stored` then says that the file has it.
+    """
+    mark = mark_of(log, high_watermark)
+    known = stored.mark
+    whole = known is None or log.cuts != stored.cuts
+    offsets = log._base_offsets
+    if whole:
+        first = bisect_left(offsets, stored.begin)
+        last = max(bisect_left(offsets, stored.end), first)
+        keep_from, keep_to = (offsets[first], offsets[last - 1] + 1) if first < last else (0, 0)
+    else:
+        first, last = 0, bisect_left(offsets, stored.end)
+        keep_from, keep_to = 0, ALL
+    count = len(offsets)
+    front = _bytes_of(log, 0, first) if first < last else []
+    tail = _bytes_of(log, last if first < last or not whole else 0, count)
+    epochs_changed = not isinstance(known, tuple) or known[6:] != mark[6:]
+    change = LogChange(
+        log_id=stored.log_id,
+        fork_of=fork_of,
+        keep_from=keep_from,
+        keep_to=keep_to,
+        front_bytes=sum(map(len, front)),
+        tail_bytes=sum(map(len, tail)),
+        start_offset=log.start_offset,
+        end_offset=log.end_offset,
+        high_watermark=high_watermark,
+        first_dirty_offset=log.first_dirty_offset,
+        has_holes=log._has_holes,
+        segments=_segments_image(log, 0 if whole else stored.segments - 1),
+        epochs=log.epochs.entries if whole or epochs_changed else None,
+        producers=_producers_image(log.producers) if whole else None,
+        freed_maxima=log._freed_maxima if whole else None,
+    )
+    if whole and known is not None:
+        stored.rewrites += 1
+    stored.begin, stored.end, stored.cuts = 0, log.end_offset, log.cuts
+    stored.segments, stored.mark = len(log.layout), mark
+    return change, [*front, *tail]
+
+
+def note_stored(log: ReplicaLog, high_watermark: int, stored: Stored) -> None:
+    """Let `stored` say that a file has all of a log, as it is now."""
+    stored.begin, stored.end, stored.cuts = 0, log.end_offset, log.cuts
+    stored.segments, stored.mark = len(log.layout), mark_of(log, high_watermark)
+    stored.origin = None
+
+
+def _bytes_of(log: ReplicaLog, first: int, last: int) -> list[memoryview]:
+    if first >= last:
+        return []
+    return log._pieces(log._positions[first], log._position_after(last - 1))
+
+
+def _segments_image(log: ReplicaLog, first: int) -> SegmentsImage:
+    segments, end = log.layout, log.end_position
+    return SegmentsImage(
+        first=first,
+        base_offsets=segments.base_offsets[first:],
+        positions=[end - position for position in segments.positions[first:]],
+        first_timestamps=segments.first_timestamps[first:],
+        max_timestamps=segments.max_timestamps[first:],
+        modified_ms=segments.modified_ms[first:],
+        started_ms=segments._started_ms,
+        index_entries=segments._index_entries,
+        time_index_entries=segments._time_index_entries,
+        indexed_position=end - segments._indexed_position,
+        indexed_timestamp=segments._indexed_timestamp,
+    )
+
+
+def _producers_image(producers: ProducerStates) -> ProducersImage:
+    return ProducersImage(
+        entries=[
+            ProducerImage(
+                producer_id,
+                entry.epoch,
+                list(entry.batches),
+                entry.last_sequence,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                entry.transaction_start,
+            )
+            for producer_id, entry in producers._entries.items()
+        ],
+        ongoing=dict(producers._ongoing),
+        unreplicated=dict(producers._unreplicated),
+        aborted=list(producers.aborted),
+    )
+
+
+# -- in --------------------------------------------------------------------------------------------
+
+
+def apply(log: ReplicaLog | None, change: LogChange, body: memoryview) -> ReplicaLog:
+    """The log that becomes of `log` (None: nothing yet) by a change. Raises BadLogError."""
+    if len(body) != change.front_bytes + change.tail_bytes:
+        raise BadLogError("the bytes of a log are not as many as they should be")
+    if log is None:
+        log = ReplicaLog()
+    if (change.keep_from, change.keep_to) != (0, ALL) or change.front_bytes:
+        log = _rebuilt(log, change, body[: change.front_bytes])
+    _put_batches(log, body[change.front_bytes :], replay=change.producers is None)
+    log.start_offset, log.end_offset = change.start_offset, change.end_offset
+    log.first_dirty_offset = change.first_dirty_offset
+    log._has_holes = change.has_holes
+    _set_segments(log, change.segments)
+    if change.epochs is not None:
+        log.epochs = EpochCache()
+        for epoch, start_offset in change.epochs:
+            log.epochs.assign(epoch, start_offset)
+    if change.producers is not None:
+        log.producers = _producers(change.producers)
+    log.producers.log_start_moved(log.start_offset)
+    log.producers.high_watermark_moved(change.high_watermark)
+    if change.freed_maxima is not None:
+        log._freed_maxima = dict(change.freed_maxima)
+    return log
+
+
+def _rebuilt(log: ReplicaLog, change: LogChange, front: memoryview) -> ReplicaLog:
+    """A log with the batches that come first and those that are kept; the rest of it is to come."""
+    offsets = log._base_offsets
+    first, last = bisect_left(offsets, change.keep_from), bisect_left(offsets, change.keep_to)
+    kept = BatchStore()
+    log.share_into(kept, first, last)
+    rebuilt = ReplicaLog()
+    _put_batches(rebuilt, front, replay=False)
+    rebuilt.extend(kept)
+    rebuilt.epochs, rebuilt.producers = log.epochs, log.producers
+    return rebuilt
+
+
+def _put_batches(log: ReplicaLog, data: memoryview, *, replay: bool) -> None:
+    position, size = 0, len(data)
+    former = log._base_offsets[-1] if log._base_offsets else -1
+    while position < size:
+        if size - position < _BATCH_BYTES_MIN:
+            raise BadLogError("a batch ends early")
+        base_offset, length = _HEAD.unpack_from(data, position)
+        end = position + length + _SIZE_OVERHEAD
+        if not position + _BATCH_BYTES_MIN <= end <= size or base_offset <= former:
+            raise BadLogError("a batch does not follow the one before it")
+        batch = data[position:end]
+        timestamp, producer_id = _TIME_AND_PRODUCER.unpack_from(batch, _MAX_TIMESTAMP_AT)
+        log.put(batch, base_offset, timestamp)
+        if replay and producer_id != NO_PRODUCER:
+            log.producers.replay(batch)
+        former, position = base_offset, end
+
+
+def _set_segments(log: ReplicaLog, image: SegmentsImage) -> None:
+    segments: Segments = log.layout
+    end, first = log.end_position, image.first
+    if not 0 <= first <= len(segments) or not image.base_offsets:
+        raise BadLogError("segments are missing")
+    segments.base_offsets[first:] = image.base_offsets
+    segments.positions[first:] = [end - back for back in image.positions]
+    segments.first_timestamps[first:] = image.first_timestamps
+    segments.max_timestamps[first:] = image.max_timestamps
+    segments.modified_ms[first:] = image.modified_ms
+    segments._started_ms = image.started_ms
+    segments._index_entries = image.index_entries
+    segments._time_index_entries = image.time_index_entries
+    segments._indexed_position = end - image.indexed_position
+    segments._indexed_timestamp = image.indexed_timestamp
+    segments.open_limits = None
+
+
+def _producers(image: ProducersImage) -> ProducerStates:
+    producers = ProducerStates()
+    for each in image.entries:
+        entry = producers._entries[each.producer_id] = ProducerEntry()
+        entry.epoch = each.epoch
+        entry.batches = list(each.batches)
+        entry.last_sequence = each.last_sequence
+        entry.last_timestamp = each.last_timestamp
+        entry.coordinator_epoch = each.coordinator_epoch
+        entry.transaction_start = each.transaction_start
+    producers._ongoing = dict(image.ongoing)
+    producers._unreplicated = dict(image.unreplicated)
+    producers.aborted = list(image.aborted)
+    return producers

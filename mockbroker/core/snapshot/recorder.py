@@ -1,0 +1,255 @@
+"""What has changed in a cluster since it was last asked, as frames for a file.
+
+Changes are noticed at three points: a partition tells its watchers that something moved, the
+cluster says that the metadata of a topic changed, and a few numbers grow whenever something is set.
+What follows from those is looked at when somebody asks: of each partition that was touched, what is
+known of it and how its logs differ from what the file has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mockbroker.core.log.stored import Stored
+from mockbroker.core.snapshot.capture import capture_with, partition_image
+from mockbroker.core.snapshot.changes import (
+    ENCODER,
+    Changes,
+    PartitionChange,
+    Stage,
+    TopicChange,
+)
+from mockbroker.core.snapshot.frames import frame
+from mockbroker.core.snapshot.image import ClusterImage, LogImage
+from mockbroker.core.snapshot.logs import (
+    LogChange,
+    change_of,
+    mark_of,
+    note_stored,
+    twin_of,
+)
+from mockbroker.core.snapshot.settings import capture_settings
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.log.replica_log import ReplicaLog
+    from mockbroker.core.partition import Partition
+    from mockbroker.core.snapshot.image import PartitionImage
+    from mockbroker.core.topic import Topic
+
+
+class Recorder:
+    """Follows one cluster, once it is put into `cluster.recorder`.
+
+    `on_change` is called when there is something to ask for, and not again before it was. While
+    `anew` is set, the file has to be begun again with a whole image.
+    """
+
+    def __init__(self, cluster: Cluster, on_change: Callable[[], None]) -> None:
+        self._cluster = cluster
+        self._on_change = on_change
+        self._told = False
+        self._touched: dict[Partition, None] = {}
+        self._topics_touched: dict[Topic, None] = {}
+        # What the file has:
+        self._topics: dict[bytes, dict[str, str]] = {}  # overrides
+        self._partitions: dict[Partition, PartitionImage] = {}
+        self._logs: dict[int, Stored] = {}
+        self._settings = b""
+        self._acls_version = 0
+        cluster.acls.on_change.append(self._acls_changed)
+        self._signs = self._signs_now()
+        self._last_log_id = 0
+        # What goes into the frame that is being made:
+        self._changes: list[LogChange] = []
+        self._pieces: list[memoryview] = []
+        self.anew = True
+
+    # -- being told --------------------------------------------------------------------------------
+
+    def partition_changed(self, partition: Partition) -> None:
+        """Something moved in a partition."""
+        self._touched[partition] = None
+        if not self._told:
+            self._told = True
+            self._on_change()
+
+    def topic_changed(self, topic: Topic) -> None:
+        """A topic was made, deleted or configured, or its partitions got other leaders or ISRs."""
+        self._topics_touched[topic] = None
+        if not self._told:
+            self._told = True
+            self._on_change()
+
+    def begin_anew(self) -> None:
+        """The cluster is another by now."""
+        self.anew = True
+        self._told = True
+        self._on_change()
+
+    # -- being asked -------------------------------------------------------------------------------
+
+    def take(self) -> list[bytes | memoryview]:
+        """The frame of all that has changed, as the pieces to write; empty if nothing has."""
+        self._told = False
+        signs = self._signs_now()
+        if not self._touched and not self._topics_touched and signs == self._signs:
+            return []
+        gone, topics = self._take_topics()
+        partitions = self._take_partitions()
+        settings = b"" if signs == self._signs else self._take_settings()
+        ids_moved = signs[-1] != self._signs[-1]
+        self._signs = signs
+        changes, pieces = self._changes, self._pieces
+        if not (gone or topics or partitions or settings or changes or ids_moved):
+            return []
+        self._changes, self._pieces = [], []
+        cluster = self._cluster
+        head = Changes(
+            Stage.CHANGE,
+            cluster.now_ms(),
+            *cluster.ids.position,
+            settings,
+            gone,
+            topics,
+            partitions,
+            changes,
+        )
+        return frame(ENCODER.encode(head), pieces)
+
+    def _signs_now(self) -> tuple[int, ...]:
+        """Numbers of which one is another whenever the settings may be."""
+        cluster = self._cluster
+        tokens = cluster.delegation_tokens.tokens
+        return (
+            cluster.metadata_epoch,
+            cluster.configs.version,
+            cluster.features.epoch,
+            self._acls_version,
+            hash(tuple(tokens.values())) if tokens else 0,
+            cluster.ids.position[1],
+        )
+
+    def _acls_changed(self) -> None:
+        self._acls_version += 1
+
+    def _take_settings(self) -> bytes:
+        settings = ENCODER.encode(capture_settings(self._cluster))
+        if settings == self._settings:
+            return b""
+        self._settings = settings
+        return settings
+
+    def _take_topics(self) -> tuple[list[bytes], list[TopicChange]]:
+        gone: list[bytes] = []
+        topics: list[TopicChange] = []
+        touched, self._topics_touched = self._topics_touched, {}
+        for topic in touched:
+            topic_id = topic.topic_id
+            known = self._topics.get(topic_id)
+            if self._cluster.topics_by_id.get(topic_id) is not topic:
+                if known is not None:
+                    gone.append(topic_id)
+                    self._forget(topic)
+                continue
+            if known != topic.configs.overrides:
+                overrides = self._topics[topic_id] = dict(topic.configs.overrides)
+                topics.append(TopicChange(topic_id, topic.name, overrides))
+            self._touched.update(dict.fromkeys(topic.partitions))
+        return gone, topics
+
+    def _forget(self, topic: Topic) -> None:
+        del self._topics[topic.topic_id]
+        for partition in topic.partitions:
+            image = self._partitions.pop(partition, None)
+            if image is not None:
+                self._drop_logs(image, None)
+
+    def _take_partitions(self) -> list[PartitionChange]:
+        found: list[PartitionChange] = []
+        touched, self._touched = self._touched, {}
+        for partition in touched:
+            topic = partition.topic
+            if partition.deleted or topic.topic_id not in self._topics:
+                continue
+            image = partition_image(self._cluster, partition, self._enter)
+            known = self._partitions.get(partition)
+            if image != known:
+                self._partitions[partition] = image
+                found.append(PartitionChange(topic.topic_id, partition.index, image))
+                if known is not None:
+                    self._drop_logs(known, image)
+        return found
+
+    def _drop_logs(self, former: PartitionImage, now: PartitionImage | None) -> None:
+        kept = set() if now is None else {now.log_id, *(own.log_id for own in now.own)}
+        for log_id in {former.log_id, *(own.log_id for own in former.own)} - kept:
+            self._logs.pop(log_id, None)
+
+    def _enter(self, log: ReplicaLog, high_watermark: int) -> int:
+        """The id of a log that is in use, with what has changed in it."""
+        stored = log.stored
+        fork_of = 0
+        if stored is None or (stored.log_id and self._logs.get(stored.log_id) is not stored):
+            stored = log.stored = Stored()
+        elif stored.mark == mark_of(log, high_watermark):
+            return stored.log_id
+        if not stored.log_id:
+            fork_of = self._origin_of(stored)
+            self._number(stored)
+        change, pieces = change_of(log, high_watermark, stored, fork_of)
+        self._changes.append(change)
+        self._pieces += pieces
+        return stored.log_id
+
+    def _origin_of(self, stored: Stored) -> int:
+        """The log in the file that a new one can be made of, or 0."""
+        origin, stored.origin = stored.origin, None
+        if (
+            origin is not None
+            and self._logs.get(origin.log_id) is origin
+            and origin.rewrites == stored.origin_rewrites
+        ):
+            return origin.log_id
+        stored.begin = stored.end = 0
+        return 0
+
+    def _number(self, stored: Stored) -> None:
+        self._last_log_id += 1
+        stored.log_id = self._last_log_id
+        self._logs[stored.log_id] = stored
+
+    # -- beginning ---------------------------------------------------------------------------------
+
+    def whole(self) -> ClusterImage:
+        """The whole image, with which a file begins; what `take` says from now on follows it."""
+        logs: dict[int, LogImage] = {}
+        partitions: dict[Partition, PartitionImage] = {}
+        former, self._logs = self._logs, {}
+
+        def enter(log: ReplicaLog, high_watermark: int) -> int:
+            stored = log.stored
+            if stored is None or former.get(stored.log_id) is not stored:
+                stored = log.stored = Stored()
+                self._number(stored)
+            self._logs[stored.log_id] = stored
+            note_stored(log, high_watermark, stored)
+            stored.rewrites += 1
+            logs[stored.log_id] = LogImage(twin_of(log), high_watermark)
+            return stored.log_id
+
+        cluster = self._cluster
+        image = capture_with(cluster, enter, logs)
+        for topic in image.topics:
+            partitions.update(
+                zip(cluster.topics[topic.name].partitions, topic.partitions, strict=True)
+            )
+        self._partitions = partitions
+        self._topics = {topic.topic_id: topic.overrides for topic in image.topics}
+        self._settings = ENCODER.encode(image.settings)
+        self._signs = self._signs_now()
+        self._touched.clear()
+        self._topics_touched.clear()
+        self.anew = self._told = False
+        return image

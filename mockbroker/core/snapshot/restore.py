@@ -1,0 +1,245 @@
+"""Making a cluster what an image says, while clients are connected to it.
+
+First the cluster is *cleared*: its topics are deleted, so that whoever waits for something is told,
+coordinators forget their groups and transactions, and rules end. Then the image is put in place.
+Connections stay as they are, and what must never be used twice goes on from where it is: topic
+ids, producer ids, broker epochs, and the leader epochs of partitions that clients may have seen.
+
+A partition that is not as it was is given a higher leader epoch. Clients take that for the election
+it amounts to, and look where their history ends (KIP-320).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from mockbroker.core.broker import PAUSED, REMOVED, RUNNING, STOPPED, Broker, BrokerSpec
+from mockbroker.core.log.dirs import LogDirs
+from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.partition import NO_LEADER, Partition
+from mockbroker.core.replication.elections import Reassignment
+from mockbroker.core.replication.replica import Replica
+from mockbroker.core.snapshot.image import PRISTINE
+from mockbroker.core.snapshot.logs import twin_of
+from mockbroker.core.snapshot.settings import put_settings
+from mockbroker.core.topic import Topic
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.snapshot.image import (
+        BrokerImage,
+        ClusterImage,
+        PartitionImage,
+        TopicImage,
+    )
+
+
+class RestoreError(Exception):
+    """The image does not fit the cluster; nothing has changed."""
+
+
+def restore(cluster: Cluster, image: ClusterImage) -> None:
+    """Let `cluster` be what `image` says. Raises RestoreError; then nothing has changed."""
+    version = image.settings.kafka_version
+    if version != cluster.profile.release:
+        raise RestoreError(
+            f"the snapshot is of a cluster that plays Kafka {version}; "
+            f"this one plays {cluster.profile.release}"
+        )
+    former = {
+        (topic.topic_id, partition.index): partition
+        for topic in cluster.topics.values()
+        for partition in topic.partitions
+    }
+    clear(cluster)
+    cluster.ids.go_beyond(*image.ids)
+    put_settings(cluster, image.settings)
+    cluster.cluster_id = image.settings.cluster_id
+    _put_brokers(cluster, image)
+    for topic_image in image.topics:
+        _put_topic(cluster, image, topic_image, former)
+    _begin(cluster, image)
+    if cluster.recorder is not None:
+        cluster.recorder.begin_anew()
+
+
+# -- clearing --------------------------------------------------------------------------------------
+
+
+def clear(cluster: Cluster) -> None:
+    """Drop topics, groups, transactions and rules; whoever waits for one of them is told."""
+    if cluster.fault_engine is not None:
+        cluster.fault_engine.clear()
+    if cluster.journal is not None:
+        cluster.journal.clear()
+    network = cluster.replication.network
+    if network.cut_links:
+        network.heal()
+        cluster.isolation.links_changed(0)
+    # Internal topics first: nobody is to write tombstones for what goes anyway.
+    for topic in sorted(cluster.topics.values(), key=_is_external):
+        cluster.delete_topic(topic.name)
+    for broker in cluster.brokers.values():
+        broker.forget_memory()
+    cluster.replication.drop_rules()
+    cluster.reassignments.clear()
+    cluster.controller.cancel_fencing()
+
+
+def _is_external(topic: Topic) -> bool:
+    return not topic.is_internal
+
+
+# -- brokers ---------------------------------------------------------------------------------------
+
+
+def _put_brokers(cluster: Cluster, image: ClusterImage) -> None:
+    settings = image.settings
+    wanted = {each.node_id: each for each in settings.brokers}
+    for node_id in [n for n in cluster.brokers if n not in wanted]:
+        gone = cluster.brokers.pop(node_id)
+        _set_state(cluster, gone, REMOVED)
+    for each in settings.brokers:
+        broker = cluster.brokers.get(each.node_id)
+        if broker is None:
+            broker = Broker(cluster, BrokerSpec(each.node_id, each.rack), each.epoch)
+            broker.state = STOPPED
+            cluster.brokers[each.node_id] = broker
+        _put_broker(cluster, broker, each)
+    cluster.brokers = dict(sorted(cluster.brokers.items()))
+    controller = cluster.controller
+    controller.node_id = settings.controller_id
+    controller.epoch = max(controller.epoch, settings.controller_epoch)
+    controller.broker_epoch = max(controller.broker_epoch, settings.broker_epoch)
+    cluster.metadata_changed()
+
+
+def _put_broker(cluster: Cluster, broker: Broker, image: BrokerImage) -> None:
+    broker.rack = image.rack
+    broker.epoch = max(broker.epoch, image.epoch)
+    broker.fenced, broker.shutting_down = image.fenced, image.shutting_down
+    broker.stopped_how = image.stopped_how
+    broker.logger_levels = dict(image.logger_levels)
+    broker.log_dirs = LogDirs(cluster.configs)
+    broker.log_dirs.failed.update(image.failed_dirs)
+    if image.state != broker.state:
+        if image.state == PAUSED and broker.state != RUNNING:
+            _set_state(cluster, broker, RUNNING)  # its ports are open, as before the pause
+        _set_state(cluster, broker, image.state)
+
+
+def _set_state(cluster: Cluster, broker: Broker, state: str) -> None:
+    broker.state = state
+    for observer in cluster.on_broker_state:
+        observer(broker)
+
+
+# -- topics ----------------------------------------------------------------------------------------
+
+
+def _put_topic(
+    cluster: Cluster,
+    image: ClusterImage,
+    topic_image: TopicImage,
+    former: dict[tuple[bytes, int], Partition],
+) -> None:
+    topic = Topic(topic_image.name, topic_image.topic_id, cluster.configs, topic_image.overrides)
+    for index, partition_image in enumerate(topic_image.partitions):
+        partition = _partition(cluster, image, topic, index, partition_image)
+        topic.partitions.append(partition)
+        _raise_epoch(partition, former.get((topic.topic_id, index)))
+    cluster.adopt_topic(topic)
+
+
+def _partition(
+    cluster: Cluster, image: ClusterImage, topic: Topic, index: int, saved: PartitionImage
+) -> Partition:
+    partition = Partition(
+        topic=topic,
+        index=index,
+        replicas=list(saved.replicas),
+        isr=list(saved.isr),
+        leader_id=saved.leader_id,
+        leader_epoch=saved.leader_epoch,
+        cluster=cluster,
+    )
+    partition.partition_epoch = saved.partition_epoch
+    partition.leader_epoch_start_offset = saved.leader_epoch_start_offset
+    partition.elr, partition.last_known_elr = saved.elr, saved.last_known_elr
+    if saved.log_id != PRISTINE:
+        kept = image.logs[saved.log_id]
+        partition.adopt(twin_of(kept.log), kept.high_watermark)
+    now_ms = cluster.now_ms()
+    for own in saved.own:
+        kept = image.logs[own.log_id]
+        replica = Replica(own.node_id, twin_of(kept.log), kept.high_watermark)
+        replica.forget_fetches(in_sync=own.node_id in saved.isr, now_ms=now_ms)
+        partition.own_replicas[own.node_id] = replica
+    if saved.adding or saved.removing:
+        cluster.reassignments[topic.topic_id, index] = Reassignment(
+            list(saved.adding), list(saved.removing)
+        )
+    for node_id, path in saved.dirs:
+        if node_id in cluster.brokers:
+            cluster.brokers[node_id].log_dirs.put(partition, path)
+    for node_id, path in saved.moves:
+        if node_id in cluster.brokers:
+            cluster.brokers[node_id].log_dirs.begin_move(partition, path)
+    return partition
+
+
+def _raise_epoch(partition: Partition, former: Partition | None) -> None:
+    """Let clients that saw the partition otherwise notice that it is another now."""
+    if former is None or _looks_like(partition, former):
+        return
+    partition.leader_epoch = max(partition.leader_epoch, former.leader_epoch) + 1
+    if partition.leader_id != NO_LEADER:
+        log: ReplicaLog = partition.log
+        partition.leader_epoch_start_offset = log.end_offset
+        log.epochs.assign(partition.leader_epoch, log.end_offset)
+
+
+def _looks_like(partition: Partition, former: Partition) -> bool:
+    return (
+        partition.leader_id == former.leader_id
+        and partition.leader_epoch == former.leader_epoch
+        and partition.log.end_offset == former.log.end_offset
+    )
+
+
+# -- going on --------------------------------------------------------------------------------------
+
+
+def _begin(cluster: Cluster, image: ClusterImage) -> None:
+    """Let everything take its course from here: followers, coordinators, timers."""
+    controller = cluster.controller
+    for topic in cluster.topics.values():
+        for partition in topic.partitions:
+            if partition.log.end_offset or partition.own_replicas:
+                _go_on(cluster, partition)
+            elif cluster.replication.is_stepwise:
+                cluster.replication.assignment_changed(partition)
+            if partition.leader_id != partition.replicas[0]:
+                controller.balance.note(partition)
+    for each in image.settings.brokers:
+        broker = cluster.brokers[each.node_id]
+        if each.fence_at_ms is not None:
+            controller.fence_at(broker, each.fence_at_ms)
+        elif broker.state == RUNNING and broker.fenced:
+            cluster.timers.call_at(cluster.now_ms(), partial(_unfence, cluster, broker))
+    cluster.metadata_changed()
+
+
+def _go_on(cluster: Cluster, partition: Partition) -> None:
+    if partition.own_replicas or cluster.replication.is_stepwise:
+        cluster.replication.assignment_changed(partition)
+    cluster.log_manager.note(partition)
+    if partition.topic.is_internal:
+        cluster.leader_changed(partition)
+
+
+def _unfence(cluster: Cluster, broker: Broker) -> None:
+    """A broker that runs sends heartbeats: the network it was cut off from is whole again."""
+    if broker.fenced and broker.state == RUNNING and cluster.brokers.get(broker.node_id) is broker:
+        cluster.controller.unfence(broker)
