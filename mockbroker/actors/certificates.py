@@ -35,6 +35,7 @@ ORGANIZATION = "mockbroker"
 # Clocks of containers and laptops differ; certificates hold from the day before.
 VALID_BEFORE = timedelta(days=1)
 VALID_FOR = timedelta(days=3650)
+EXPIRED = timedelta(hours=-1)
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,20 @@ class Authority:
             .sign(self._key, hashes.SHA256())
         )
 
-    def server(self, hosts: Iterable[str]) -> ServerFiles:
-        """A certificate for servers that clients reach by these host names and addresses."""
+    def server(self, hosts: Iterable[str], *, expired: bool = False) -> ServerFiles:
+        """A certificate for servers that clients reach by these host names and addresses.
+
+        One that is `expired` has run out an hour ago; it does not replace the other.
+        """
         names = [_general_name(host) for host in dict.fromkeys(hosts)]
         key, certificate = self._issue(
-            _name("mockbroker", "brokers"), ExtendedKeyUsageOID.SERVER_AUTH, names
+            _name("mockbroker", "brokers"),
+            ExtendedKeyUsageOID.SERVER_AUTH,
+            names,
+            EXPIRED if expired else VALID_FOR,
         )
-        files = ServerFiles(self.directory / "server.pem", self.directory / "server.key")
+        stem = "server-expired" if expired else "server"
+        files = ServerFiles(self.directory / f"{stem}.pem", self.directory / f"{stem}.key")
         files.certificate_path.write_bytes(_pem(certificate) + _pem(self._certificate))
         _write_key(files.key_path, key)
         return files
@@ -147,11 +155,15 @@ class Authority:
         return files
 
     def _issue(
-        self, subject: x509.Name, usage: x509.ObjectIdentifier, names: list[x509.GeneralName]
+        self,
+        subject: x509.Name,
+        usage: x509.ObjectIdentifier,
+        names: list[x509.GeneralName],
+        valid_for: timedelta = VALID_FOR,
     ) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = (
-            self._builder(subject, key.public_key())
+            self._builder(subject, key.public_key(), valid_for)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
             .add_extension(
@@ -164,7 +176,10 @@ class Authority:
         return key, builder.sign(self._key, hashes.SHA256())
 
     def _builder(
-        self, subject: x509.Name, key: ec.EllipticCurvePublicKey
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePublicKey,
+        valid_for: timedelta = VALID_FOR,
     ) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
         return (
@@ -174,7 +189,7 @@ class Authority:
             .public_key(key)
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - VALID_BEFORE)
-            .not_valid_after(now + VALID_FOR)
+            .not_valid_after(now + valid_for)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
         )
 

@@ -206,6 +206,8 @@ class SecuredListener:
     """One listener that is not PLAINTEXT: what its connections are made of."""
 
     def __init__(self, security: Security, settings: ListenerSettings) -> None:
+        self._security = security
+        self._next_context: ssl.SSLContext | None = None
         self.settings = settings
         self.protocol = settings.listener.security_protocol
         self.context: ssl.SSLContext | None = None
@@ -225,7 +227,15 @@ class SecuredListener:
         """The transport of a fresh connection; TLS has yet to shake hands."""
         if self.context is None:
             return SocketTransport(client)
-        return TlsTransport(client, self.context)
+        context, self._next_context = self._next_context or self.context, None
+        return TlsTransport(client, context)
+
+    def show_expired_certificate(self) -> None:
+        """Let the next connection see a certificate that is not valid any more."""
+        if self.context is not None:
+            from mockbroker.actors.tls_context import expired_context
+
+            self._next_context = expired_context(self._security, self.settings)
 
 
 def _realm(security: Security, settings: ListenerSettings) -> Realm:

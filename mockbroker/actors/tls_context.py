@@ -42,6 +42,14 @@ def server_context(security: Security, settings: ListenerSettings) -> ssl.SSLCon
     return context
 
 
+def expired_context(security: Security, settings: ListenerSettings) -> ssl.SSLContext:
+    """As `server_context`, but with a certificate of the test authority that has run out."""
+    context = server_context(security, settings)
+    files = security.authority.server(security.hosts(), expired=True)
+    context.load_cert_chain(files.certificate_path, files.key_path)
+    return context
+
+
 def _limit_versions(context: ssl.SSLContext, settings: ListenerSettings) -> None:
     versions = [_VERSIONS[v] for v in settings.texts("ssl.enabled.protocols") if v in _VERSIONS]
     if not versions:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mockbroker.core.faults import convert as cv
-from mockbroker.core.faults.effects import answers, connections, lies
+from mockbroker.core.faults.effects import answers, lies
 from mockbroker.core.faults.effects.answers import check_field
+from mockbroker.core.faults.effects.connections import StallHandshake, is_at_accept
 from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.faults.layouts import dotted_paths, request_layout, response_layout
 from mockbroker.core.faults.matching import Matcher
@@ -24,14 +25,16 @@ ONLY_FOR: dict[str, frozenset[int]] = {
     "lie_api_versions": frozenset((int(ApiKey.API_VERSIONS),)),
     "lie_metadata": frozenset((int(ApiKey.METADATA),)),
 }
-AT_ACCEPT = frozenset(("refuse_connection", "stall_handshake"))
+_SASL = frozenset((int(ApiKey.SASL_HANDSHAKE), int(ApiKey.SASL_AUTHENTICATE)))
 
 
 def effective_api_keys(rule: Rule, path: str = "") -> frozenset[int]:
     """The APIs that a rule can fire for: those of its match, or of its effects; empty for all."""
     keys = api_keys(rule.match, f"{path}match.api")
-    for name in rule.do:
+    for name, effect in rule.do.items():
         only = ONLY_FOR.get(name)
+        if isinstance(effect, StallHandshake) and effect.at == "sasl":
+            only = _SASL
         if only is not None:
             keys = keys & only if keys else only
     return keys
@@ -67,12 +70,7 @@ def check_rule(rule: Rule, path: str) -> None:
 
 
 def _check_accept(rule: Rule, path: str) -> None:
-    at_accept = [
-        name
-        for name, effect in rule.do.items()
-        if name in AT_ACCEPT
-        and not (isinstance(effect, connections.StallHandshake) and effect.at == "sasl")
-    ]
+    at_accept = [name for name, effect in rule.do.items() if is_at_accept(effect)]
     if not at_accept:
         return
     for field in rule.match.__struct_fields__:
@@ -82,7 +80,7 @@ def _check_accept(rule: Rule, path: str) -> None:
                 f"{at_accept[0]} happens before the first request; a connection has only: "
                 + ", ".join(sorted(_OF_CONNECTIONS)),
             )
-    others = [name for name in rule.do if name not in AT_ACCEPT]
+    others = [name for name in rule.do if name not in at_accept]
     from mockbroker.core.faults.actions import ACTIONS
 
     wrong = [name for name in others if name not in ACTIONS and name != "observe"]

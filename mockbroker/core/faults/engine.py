@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from mockbroker.core.errors import ActionError, ApiError
-from mockbroker.core.faults.checks import AT_ACCEPT, effective_api_keys
-from mockbroker.core.faults.effects.connections import StallHandshake
+from mockbroker.core.faults.checks import effective_api_keys
+from mockbroker.core.faults.effects.connections import is_at_accept
 from mockbroker.core.faults.effects.table import EFFECTS
 from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
 from mockbroker.core.faults.facts import Facts
@@ -113,11 +113,13 @@ class ActiveRule:
         self.set_name = plan.name
         self.order = order
         self.matcher = Matcher(rule.match)
+        if "fail_reauthentication" in rule.do:
+            self.matcher.add("re-authentication", _renews)
         self.api_keys = effective_api_keys(rule)
         self.stream = stream_of(plan.seed, rule.name)
         self.effects = {name: each for name, each in rule.do.items() if name in EFFECTS}
         self.actions = {name: each for name, each in rule.do.items() if name not in EFFECTS}
-        self.at_accept = any(_is_at_accept(name, each) for name, each in self.effects.items())
+        self.at_accept = any(map(is_at_accept, self.effects.values()))
         self.final = not FINAL.isdisjoint(self.effects)
         self.gate = Gate(rule, plan, self.matcher, self.stream, cluster, engine)
         self.hits = 0
@@ -161,8 +163,10 @@ class ActiveRule:
         return (-self.rule.priority, self.order)
 
 
-def _is_at_accept(name: str, effect: msgspec.Struct) -> bool:
-    return name in AT_ACCEPT and not (isinstance(effect, StallHandshake) and effect.at == "sasl")
+def _renews(facts: Facts) -> bool:
+    """Whether the connection has been authenticated before (KIP-368)."""
+    sasl = getattr(facts.connection, "sasl", None)
+    return sasl is not None and bool(sasl.renews)
 
 
 def stream_of(seed: int, name: str) -> IdSource:

@@ -44,6 +44,10 @@ class Matcher:
         self.topics = None if match.topic is None else literals(match.topic)
         self.conditions = tuple(_conditions(match, path, self._picks))
 
+    def add(self, name: str, holds: Predicate) -> None:
+        """Have another condition that has to hold."""
+        self.conditions = (*self.conditions, Condition(name, holds))
+
     def failed(self, facts: Facts) -> str | None:
         """The name of the first condition that does not hold; None when all do."""
         for name, holds in self.conditions:

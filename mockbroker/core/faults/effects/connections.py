@@ -39,8 +39,26 @@ class FailReauthentication(msgspec.Struct, frozen=True):
 
 
 class ExpireCredential(msgspec.Struct, frozen=True):
-    """The session of the connection has run out: it has to be renewed, or is closed."""
+    """A SASL `session` has run out: the connection's next request is refused by its close, unless
+    it renews the session. Or a broker's `certificate` has: new TLS connections see an old one.
+    """
+
+    SHORT: ClassVar[str] = "what"
+
+    what: Literal["session", "certificate"] = "session"
 
 
 class Observe(msgspec.Struct, frozen=True):
     """Nothing but a hit, to be counted and waited for."""
+
+
+def is_at_accept(effect: object) -> bool:
+    """Whether an effect is for connections that are just being accepted, not for requests."""
+    match effect:
+        case RefuseConnection():
+            return True
+        case StallHandshake():
+            return effect.at == "tls"
+        case ExpireCredential():
+            return effect.what == "certificate"
+    return False
