@@ -125,6 +125,11 @@ class BrokerHost:
             connection.abort(reset=reset)
         self.gate.open()
 
+    @property
+    def connected(self) -> bool:
+        """Whether any client is."""
+        return bool(self._connections)
+
     def close_idle(self, before_ms: int) -> int | None:
         """Close the connections not active since `before_ms`; when the next of them was active.
 

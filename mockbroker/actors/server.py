@@ -74,6 +74,7 @@ class ClusterServer:
         }
         self._trace = trace
         self._connection_ids = 0
+        self._watches_idle = False  # whether a timer is set for connections that grow idle
         self._nursery: trio.Nursery | None = None
         self.cluster.on_broker_state.append(self._broker_changed)
 
@@ -173,13 +174,17 @@ class ClusterServer:
                 nursery.start_soon(self.data_dir.run)
             for host in self.hosts.values():
                 host.run_in(nursery)
-            self._close_idle_connections()
             await trio.sleep_forever()
 
     def _close_idle_connections(self) -> None:
-        """Close what has been idle for connections.max.idle.ms, and come back for the next."""
+        """Close what has been idle for connections.max.idle.ms, and come back for the next.
+
+        Without connections there is nothing to come back for until there is one: a week that
+        passes in virtual time would stop a thousand times for it.
+        """
         idle_ms = self.cluster.config_int("connections.max.idle.ms")
-        if idle_ms < 0:
+        self._watches_idle = idle_ms >= 0 and any(host.connected for host in self.hosts.values())
+        if not self._watches_idle:
             return
         now_ms = self.cluster.now_ms()
         found = [host.close_idle(now_ms - idle_ms) for host in self.hosts.values()]
@@ -221,6 +226,9 @@ class ClusterServer:
         self, host: BrokerHost, listener: ListenerSpec, client: socket.socket, peer: tuple[str, int]
     ) -> Served:
         self._connection_ids += 1
+        if not self._watches_idle:
+            self._watches_idle = True
+            self.cluster.timers.call_at(self.cluster.now_ms(), self._close_idle_connections)
         info = ConnectionInfo(self._connection_ids, peer[0], peer[1])
         info.security_protocol = listener.security_protocol
         faults = self.cluster.faults
