@@ -136,6 +136,11 @@ class Broker:
                     shard.unload()
 
     @property
+    def has_groups(self) -> bool:
+        """Whether anybody has asked for its groups: else it has none, and no coordinator."""
+        return self._groups is not None
+
+    @property
     def groups(self) -> GroupCoordinator:
         """The groups whose partition of `__consumer_offsets` this broker leads."""
         if self._groups is None:

@@ -408,7 +408,8 @@ class Cluster(Actions):
         """Before the clock is moved on: clients that are there would have sent heartbeats."""
         self.presence.forget_the_gone()
         for broker in self.brokers.values():
-            broker.groups.spare_connected(self.presence, by_ms)
+            if broker.has_groups:
+                broker.groups.spare_connected(self.presence, by_ms)
 
     def metadata_changed(self, topic: Topic | None = None) -> None:
         """A topic, leader, ISR, broker or endpoint changed: cached answers are stale.
