@@ -20,6 +20,7 @@ from mockbroker.actors.config import ListenerSpec, ServerError
 
 if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
+    from mockbroker.handlers.base import ConnectionInfo
 
 log = logging.getLogger("mockbroker")
 
@@ -38,6 +39,11 @@ class Served(Protocol):
 
     active_ms: int
     parked: bool
+
+    @property
+    def info(self) -> ConnectionInfo:
+        """Who is at the other end."""
+        ...
 
     async def run(self) -> None:
         """Serve until either side closes."""
@@ -129,6 +135,10 @@ class BrokerHost:
     def connected(self) -> bool:
         """Whether any client is."""
         return bool(self._connections)
+
+    def clients(self) -> list[ConnectionInfo]:
+        """Who is connected."""
+        return [connection.info for connection in self._connections]
 
     def close_idle(self, before_ms: int) -> int | None:
         """Close the connections not active since `before_ms`; when the next of them was active.

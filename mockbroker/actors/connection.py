@@ -129,6 +129,11 @@ class Connection:
         self._answers = 0
         self._mute_ms = 0  # how long not to read after the answer that goes out now
 
+    @property
+    def info(self) -> ConnectionInfo:
+        """Who is at the other end."""
+        return self._info
+
     async def run(self) -> None:
         """Serve until the client or the server closes."""
         self._stats.connections_opened += 1

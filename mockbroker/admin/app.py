@@ -21,8 +21,16 @@ JSON = "application/json"
 
 
 def build_app(view: ClusterView) -> Starlette:
+    """The application of a cluster; without a server behind the view, only its probes."""
+    bridge = Bridge(view.token)
+    served = probes(view, bridge)
+    if view.server is not None:
+        from mockbroker.admin.v1.api import Api
+        from mockbroker.admin.v1.routes import v1_routes
+
+        served += v1_routes(Api(view.server, bridge))
     return Starlette(
-        routes=probes(view, Bridge(view.token)),
+        routes=served,
         exception_handlers={
             ClusterUnavailableError: _unavailable,
             HTTPException: _http_error,

@@ -24,6 +24,7 @@ class ServerView:
 
     def __init__(self, server: ClusterServer, token: trio.lowlevel.TrioToken) -> None:
         self.token = token
+        self.server: ClusterServer | None = server
         self._server = server
         self._started_s = time.monotonic()
         # Topic id -> records seen in its logs. Kept when the topic goes: a counter never falls.

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import trio
+
+if TYPE_CHECKING:
+    from mockbroker.actors.server import ClusterServer
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ class ClusterView(Protocol):
     @property
     def token(self) -> trio.lowlevel.TrioToken:
         """The entrance to the run that owns the cluster's state."""
+        ...
+
+    @property
+    def server(self) -> ClusterServer | None:
+        """The server of the cluster, to look into it and steer it; None shows counters only."""
         ...
 
     def snapshot(self) -> Snapshot:

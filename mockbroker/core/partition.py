@@ -64,6 +64,7 @@ class AppendResult(msgspec.Struct, frozen=True, gc=False):
     log_append_time_ms: int = -1
     log_start_offset: int = -1
     refusal: Refusal | None = None
+    duplicate: bool = False
 
 
 class Partition:
@@ -239,7 +240,12 @@ class Partition:
         retry = producers.find_duplicate(producer_id, epoch, sequence, header.last_sequence)
         if retry is not None:
             return AppendResult(
-                _NONE, retry.base_offset, retry.last_offset, retry.timestamp, log.start_offset
+                _NONE,
+                retry.base_offset,
+                retry.last_offset,
+                retry.timestamp,
+                log.start_offset,
+                duplicate=True,
             )
         transactional = bool(header.attributes & TRANSACTIONAL_MASK)
         error = _NONE

@@ -136,6 +136,16 @@ def _append_all(
             failed = True
             continue
         touched.append(partition)
+        if ctx.cluster.journal is not None and not result.duplicate:
+            ctx.cluster.journal.append(
+                ctx.now_ms,
+                ctx.broker.node_id,
+                ctx.seq,
+                partition.topic.name,
+                partition.index,
+                result.base_offset,
+                entry.header,
+            )
         if acks == ACKS_ALL and partition.high_watermark <= result.last_offset:
             waiting.append(
                 _Waiting(partition, result.last_offset + 1, partition.leader_epoch, entry.response)

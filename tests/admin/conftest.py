@@ -21,6 +21,7 @@ class ClusterRun:
 
     token: trio.lowlevel.TrioToken
     thread: threading.Thread
+    server: None = None
     current: Snapshot = field(default_factory=lambda: Snapshot(brokers=3))
     askers: list[threading.Thread] = field(default_factory=list)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from mockbroker.core.errors import ActionError, ApiError
+from mockbroker.core.faults.actions import ACTIONS, perform
 from mockbroker.core.faults.checks import effective_api_keys
 from mockbroker.core.faults.effects.connections import is_at_accept
-from mockbroker.core.faults.effects.table import EFFECTS
 from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
 from mockbroker.core.faults.facts import Facts
 from mockbroker.core.faults.holds import Held
@@ -87,6 +87,7 @@ class ActiveRule:
     """A rule that is in force, and what became of it."""
 
     __slots__ = (
+        "_removal",
         "_waiters",
         "actions",
         "api_keys",
@@ -117,8 +118,8 @@ class ActiveRule:
             self.matcher.add("re-authentication", _renews)
         self.api_keys = effective_api_keys(rule)
         self.stream = stream_of(plan.seed, rule.name)
-        self.effects = {name: each for name, each in rule.do.items() if name in EFFECTS}
-        self.actions = {name: each for name, each in rule.do.items() if name not in EFFECTS}
+        self.actions = {name: each for name, each in rule.do.items() if name in ACTIONS}
+        self.effects = {name: each for name, each in rule.do.items() if name not in ACTIONS}
         self.at_accept = any(map(is_at_accept, self.effects.values()))
         self.final = not FINAL.isdisjoint(self.effects)
         self.gate = Gate(rule, plan, self.matcher, self.stream, cluster, engine)
@@ -128,6 +129,7 @@ class ActiveRule:
         self.failed: dict[str, int] = {}
         self.since = dict(engine.asked)  # what had been asked, by API, before it was there
         self._waiters: list[tuple[int, Callable[[], None]]] = []
+        self._removal: list[Callable[[], None]] | None = []  # None once it is gone
 
     @property
     def name(self) -> str:
@@ -145,6 +147,19 @@ class ActiveRule:
             call()
         else:
             self._waiters.append((hits, call))
+
+    def when_removed(self, call: Callable[[], None]) -> None:
+        """Have `call` called once, when the rule is not in force any more."""
+        if self._removal is None:
+            call()
+        else:
+            self._removal.append(call)
+
+    def removed(self) -> None:
+        """The rule is not in force any more."""
+        calls, self._removal = self._removal or [], None
+        for call in calls:
+            call()
 
     def fired(self, facts: Facts, now_ms: int) -> None:
         """Count a hit, and tell those who waited for it."""
@@ -246,6 +261,13 @@ class FaultEngine:
             if rule.name in self._rules:
                 raise NameTakenError(f"there is a rule {rule.name!r} already")
 
+    def free_name(self) -> str:
+        """A name for a set that was given none: `fault-1`, `fault-2` and so on."""
+        number = 1
+        while f"fault-{number}" in self._plans or f"fault-{number}" in self._rules:
+            number += 1
+        return f"fault-{number}"
+
     def remove(self, name: str) -> None:
         """Take away a set, or one rule; what is held by it goes on. Raises UnknownNameError."""
         plan = self._plans.pop(name, None)
@@ -257,9 +279,10 @@ class FaultEngine:
             names = [name]
         else:
             raise self._unknown(name)
-        for each in names:
-            self._rules.pop(each, None)
+        gone = [self._rules.pop(each) for each in names if each in self._rules]
         self._buckets.clear()
+        for active in gone:
+            active.removed()
         for held in [held for held in self.held.values() if held.rule in names]:
             held.release()
         self._seat()
@@ -269,11 +292,14 @@ class FaultEngine:
         for timers in self._timers.values():
             for timer in timers:
                 timer.cancel()
+        gone = list(self._rules.values())
         self._plans.clear()
         self._rules.clear()
         self._timers.clear()
         self._buckets.clear()
         self.steps.clear()
+        for active in gone:
+            active.removed()
         for held in list(self.held.values()):
             held.release()
         self._seat()
@@ -391,8 +417,6 @@ class FaultEngine:
 
     def act(self, actions: Mapping[str, msgspec.Struct], cause: str) -> None:
         """Carry out actions on the cluster; one that cannot be done is told, and no more."""
-        from mockbroker.core.faults.actions import perform
-
         for name, arguments in actions.items():
             try:
                 perform(self._cluster, name, arguments)

@@ -46,6 +46,26 @@ class ResponseEntry(NamedTuple):
     rules: tuple[str, ...]
 
 
+class AppendEntry(NamedTuple):
+    """A batch of request `request_seq` that was appended to a leader's log."""
+
+    seq: int
+    virtual_ms: int
+    real_ns: int
+    node_id: int
+    request_seq: int
+    topic: str
+    partition: int
+    first_offset: int
+    last_offset_delta: int
+    records: int
+    batch_bytes: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    transactional: bool
+
+
 class FactEntry(NamedTuple):
     """Anything else: an event of the cluster (a struct), or a fact told as a mapping."""
 
@@ -56,7 +76,7 @@ class FactEntry(NamedTuple):
     fact: object
 
 
-Entry: TypeAlias = RequestEntry | ResponseEntry | FactEntry
+Entry: TypeAlias = RequestEntry | ResponseEntry | AppendEntry | FactEntry
 Raw: TypeAlias = tuple[Any, ...]
 SIZE, SEQ = 1, 2  # where they stand in a bare tuple
 

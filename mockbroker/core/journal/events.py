@@ -10,7 +10,7 @@ KINDS: Mapping[str, str] = {
     "connection": "a client connected, or its connection ended",
     "request": "a client's request, as it came",
     "response": "the answer to a request, or what there was instead",
-    "append": "a batch that an answer acknowledged, at its place in the log",
+    "append": "a client's batch was appended to the log of its leader; retries are not, again",
     "deliver": "records that an answer brought to a consumer",
     "commit": "an offset that a group committed",
     "watermark": "a high watermark moved, or a log was cut",

@@ -1,4 +1,4 @@
-"""What an answer says has happened: batches appended, records delivered, offsets committed."""
+"""What an answer says has happened: records delivered, offsets committed."""
 
 from __future__ import annotations
 
@@ -47,45 +47,6 @@ def _codes(item: msgspec.Struct) -> Iterator[int]:
         elif isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
             for each in value:
                 yield from _codes(each)
-
-
-def _appended(request: Any, response: Any, topic_name: TopicName) -> Iterator[Fields]:
-    sent = _sent_batches(request, topic_name)
-    for topic, partition, answer in targets(response, topic_name):
-        if answer.error_code:
-            continue
-        header = sent.get((topic, partition))
-        fields: Fields = {
-            "kind": "append",
-            "topic": topic,
-            "partition": partition,
-            "first_offset": answer.base_offset,
-        }
-        if header is not None:
-            fields |= {
-                "last_offset": answer.base_offset + header.last_offset_delta,
-                "records": header.count,
-                "bytes": header.size,
-                "transactional": header.is_transactional,
-            }
-            if header.has_producer_id:
-                fields |= {
-                    "producer_id": header.producer_id,
-                    "producer_epoch": header.producer_epoch,
-                    "base_sequence": header.base_sequence,
-                }
-        yield fields
-
-
-def _sent_batches(request: Any, topic_name: TopicName) -> dict[tuple[str, int], BatchHeader]:
-    found: dict[tuple[str, int], BatchHeader] = {}
-    if request is None:
-        return found
-    for topic, partition, data in targets(request, topic_name):
-        headers = list(_headers(data.records))
-        if headers:
-            found[topic, partition] = headers[0]
-    return found
 
 
 def _headers(records: Any) -> Iterator[BatchHeader]:
@@ -142,7 +103,6 @@ def _committed(request: Any, response: Any, topic_name: TopicName) -> Iterator[F
 
 
 _OPENERS: dict[int, Opener] = {
-    int(ApiKey.PRODUCE): _appended,
     int(ApiKey.FETCH): _delivered,
     int(ApiKey.OFFSET_COMMIT): _committed,
     int(ApiKey.TXN_OFFSET_COMMIT): _committed,

@@ -11,6 +11,7 @@ from mockbroker.core.journal.entries import (
     ENTRY_BYTES,
     SEQ,
     SIZE,
+    AppendEntry,
     Buffer,
     Entry,
     FactEntry,
@@ -19,9 +20,11 @@ from mockbroker.core.journal.entries import (
     ResponseEntry,
     entry_of,
 )
+from mockbroker_protocol.records.batch import LOG_OVERHEAD, TRANSACTIONAL_MASK
 
 if TYPE_CHECKING:
     from mockbroker.core.events import Event
+    from mockbroker_protocol.records import BatchHeader
 
 BYTES_MAX = 32 * 1024 * 1024
 
@@ -130,6 +133,43 @@ class Journal:
         if self.bytes > self.bytes_max or self.followers:
             self._written()
         return seq
+
+    def append(
+        self,
+        now_ms: int,
+        node_id: int,
+        request_seq: int,
+        topic: str,
+        partition: int,
+        first_offset: int,
+        header: BatchHeader,
+    ) -> None:
+        """A client's batch was appended to its leader's log; duplicates are not."""
+        seq = self.last_seq = self.last_seq + 1
+        self._entries.append(
+            (
+                AppendEntry,
+                ENTRY_BYTES,
+                seq,
+                now_ms,
+                self._real_ns(),
+                node_id,
+                request_seq,
+                topic,
+                partition,
+                first_offset,
+                header.last_offset_delta,
+                header.count,
+                header.length + LOG_OVERHEAD,
+                header.producer_id,
+                header.producer_epoch,
+                header.base_sequence,
+                bool(header.attributes & TRANSACTIONAL_MASK),
+            )
+        )
+        self.bytes += ENTRY_BYTES
+        if self.bytes > self.bytes_max or self.followers:
+            self._written()
 
     def event(self, event: Event) -> None:
         """Something happened to the cluster; an observer for `Cluster.on_event`."""

@@ -9,6 +9,7 @@ import msgspec
 
 from mockbroker.core import events as cluster_events
 from mockbroker.core.journal.entries import (
+    AppendEntry,
     Buffer,
     Entry,
     FactEntry,
@@ -88,6 +89,8 @@ class JournalReader:
             yield self._request(entry, messages)
         elif isinstance(entry, ResponseEntry):
             yield from self._response(entry, messages)
+        elif isinstance(entry, AppendEntry):
+            yield self._append(entry)
         else:
             yield self._fact(entry)
 
@@ -187,6 +190,33 @@ class JournalReader:
         if not isinstance(request, RequestEntry):
             return None
         return self._open(request)
+
+    def _append(self, entry: AppendEntry) -> JournalEvent:
+        asked = self._journal.entry(entry.request_seq)
+        fields: dict[str, Any] = {}
+        if isinstance(asked, RequestEntry):
+            opened = self._open(asked)
+            fields = {**self._who(asked, opened.header), **_facts(opened.message)}
+        if entry.producer_id >= 0:
+            fields["producer_id"] = entry.producer_id
+            fields["producer_epoch"] = entry.producer_epoch
+            fields["base_sequence"] = entry.base_sequence
+        fields |= {
+            "kind": "append",
+            "seq": entry.seq,
+            "virtual_ms": entry.virtual_ms,
+            "real_ns": entry.real_ns,
+            "broker": entry.node_id,
+            "request_seq": entry.request_seq or None,
+            "topic": entry.topic,
+            "partition": entry.partition,
+            "first_offset": entry.first_offset,
+            "last_offset": entry.first_offset + entry.last_offset_delta,
+            "records": entry.records,
+            "bytes": entry.batch_bytes,
+            "transactional": entry.transactional,
+        }
+        return JournalEvent(**fields)
 
     # -- the rest ----------------------------------------------------------------------------------
 

@@ -1,0 +1,89 @@
+"""The cluster's clock: look at it, freeze it, change its rate, move it on."""
+
+from __future__ import annotations
+
+import msgspec
+
+from mockbroker.actors.clock import steerable_clock
+from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.core.faults.convert import Ms
+from mockbroker.core.faults.errors import RuleError
+
+# Real time; moving on by a week runs all that falls due in it.
+ADVANCE_TIMEOUT_S = 120.0
+
+
+class ClockView(msgspec.Struct, frozen=True):
+    """`now_ms` is ms since the epoch, `rate` seconds for each of real time: 0 when frozen."""
+
+    now_ms: int
+    rate: float
+
+
+class ClockChange(msgspec.Struct, frozen=True):
+    """What to do, in this order: `freeze` (or, with false, thaw), set a `rate`, `advance_ms`.
+
+    `only` names one part of the cluster that the advance is for: "retention", "groups",
+    "group:ID" or "transactions". Members that are connected are spared unless told otherwise.
+    """
+
+    freeze: bool | None = None
+    rate: float | None = None
+    advance_ms: Ms | None = None
+    only: str | None = None
+    spare_connected: bool = True
+
+
+def endpoints(api: Api) -> list[Endpoint]:
+    async def look() -> ClockView:
+        return ClockView(api.server.clock.now_ms(), steerable_clock().rate)
+
+    async def show(call: Call) -> ClockView:  # noqa: ARG001
+        return await api.run(look, ADVANCE_TIMEOUT_S)
+
+    async def change(call: Call) -> ClockView:
+        wanted: ClockChange = call.body
+        if wanted.freeze is not None and wanted.rate is not None:
+            raise RuleError("rate", "freeze and rate contradict each other")
+        if wanted.only is not None and wanted.advance_ms is None:
+            raise RuleError("only", "it is for advance_ms, which is missing")
+
+        async def carry_out() -> ClockView:
+            await _change(api, wanted)
+            return await look()
+
+        return await api.run(carry_out, ADVANCE_TIMEOUT_S)
+
+    path = "/v1/clock"
+    return [
+        Endpoint("GET", path, "The cluster's time", show, ClockView),
+        Endpoint("POST", path, "Freeze, run faster, move on", change, ClockView, body=ClockChange),
+    ]
+
+
+async def _change(api: Api, wanted: ClockChange) -> None:
+    """In the cluster's run. Raises RuleError, and then nothing has changed."""
+    server = api.server
+    scope = None
+    if wanted.only is not None:
+        try:
+            scope = server.cluster.time_scopes.find(wanted.only)
+        except ValueError as error:
+            raise RuleError("only", str(error)) from None
+    rate = wanted.rate if wanted.freeze is None else 1.0 - wanted.freeze
+    if rate is not None:
+        try:
+            steerable_clock().set_rate(rate)
+        except ValueError as error:
+            raise RuleError("rate", str(error)) from None
+    if wanted.advance_ms is not None:
+        spare = wanted.spare_connected
+        if scope is None:
+            await server.timekeeper.advance(wanted.advance_ms, spare_connected=spare)
+        else:
+            await server.timekeeper.advance_part(scope, wanted.advance_ms, spare_connected=spare)
+    journal = server.cluster.journal
+    if journal is not None:
+        told = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value}
+        journal.fact(server.clock.now_ms(), "clock", change="steered", **told)

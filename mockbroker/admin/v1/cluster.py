@@ -1,0 +1,143 @@
+"""Looking: brokers, topics, records, groups, lag, transactions, connections."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.core.faults.convert import Range
+from mockbroker.core.views.brokers import BrokerView, ClusterView, broker_views, cluster_view
+from mockbroker.core.views.groups import GroupView, LagView, group_views, lag_views
+from mockbroker.core.views.topics import (
+    PartitionView,
+    RecordView,
+    TopicView,
+    partition_of,
+    partition_view,
+    record_views,
+    topic_of,
+    topic_view,
+    topic_views,
+)
+from mockbroker.core.views.transactions import (
+    OpenTransactionView,
+    TransactionView,
+    open_transaction_views,
+    transaction_views,
+)
+
+RECORDS_MAX = 1_000
+
+
+class RecordsQuery(msgspec.Struct):
+    """`offset` is where to begin, `broker` whose replica to read instead of the leader's."""
+
+    offset: Annotated[int, Range(0, 2**63 - 1)] = 0
+    limit: Annotated[int, Range(1, RECORDS_MAX)] = 100
+    broker: int | None = None
+
+
+class LagQuery(msgspec.Struct):
+    group: str | None = None
+
+
+class ConnectionView(msgspec.Struct, frozen=True):
+    """A client that is connected now."""
+
+    connection: int
+    broker: int
+    source: str
+    client_software: str
+    principal: str
+
+
+def endpoints(api: Api) -> list[Endpoint]:
+    async def cluster(call: Call) -> ClusterView:  # noqa: ARG001
+        return await api.cluster(cluster_view)
+
+    async def brokers(call: Call) -> list[BrokerView]:  # noqa: ARG001
+        return await api.cluster(broker_views)
+
+    async def topics(call: Call) -> list[TopicView]:  # noqa: ARG001
+        return await api.cluster(topic_views)
+
+    async def topic(call: Call) -> TopicView:
+        return await api.cluster(lambda c: topic_view(topic_of(c, call.path["topic"])))
+
+    async def partitions(call: Call) -> list[PartitionView]:
+        return await api.cluster(
+            lambda c: [partition_view(each) for each in topic_of(c, call.path["topic"]).partitions]
+        )
+
+    async def partition(call: Call) -> PartitionView:
+        topic, index = call.path["topic"], call.path["partition"]
+        return await api.cluster(lambda c: partition_view(partition_of(c, topic, index)))
+
+    async def records(call: Call) -> list[RecordView]:
+        topic, index = call.path["topic"], call.path["partition"]
+        query: RecordsQuery = call.query
+        return await api.cluster(
+            lambda c: record_views(
+                partition_of(c, topic, index), query.offset, query.limit, query.broker
+            )
+        )
+
+    async def groups(call: Call) -> list[GroupView]:  # noqa: ARG001
+        return await api.cluster(group_views)
+
+    async def lag(call: Call) -> list[LagView]:
+        return await api.cluster(lambda c: lag_views(c, call.query.group))
+
+    async def transactions(call: Call) -> list[TransactionView]:  # noqa: ARG001
+        return await api.cluster(transaction_views)
+
+    async def open_transactions(call: Call) -> list[OpenTransactionView]:  # noqa: ARG001
+        return await api.cluster(open_transaction_views)
+
+    async def connections(call: Call) -> list[ConnectionView]:  # noqa: ARG001
+        return await api.bridge.call(lambda: connection_views(api))
+
+    one, part = "/v1/topics/{topic}", "/v1/topics/{topic}/partitions/{partition:int}"
+    return [
+        Endpoint("GET", "/v1/cluster", "The cluster as a whole", cluster, ClusterView),
+        Endpoint("GET", "/v1/brokers", "The brokers", brokers, list[BrokerView]),
+        Endpoint("GET", "/v1/topics", "The topics", topics, list[TopicView]),
+        Endpoint("GET", one, "One topic", topic, TopicView),
+        Endpoint("GET", f"{one}/partitions", "Its partitions", partitions, list[PartitionView]),
+        Endpoint("GET", part, "One partition", partition, PartitionView),
+        Endpoint("GET", f"{part}/records", "Its records", records, list[RecordView], RecordsQuery),
+        Endpoint("GET", "/v1/groups", "The groups", groups, list[GroupView]),
+        Endpoint("GET", "/v1/lag", "How far groups are behind", lag, list[LagView], LagQuery),
+        Endpoint(
+            "GET", "/v1/transactions", "Transactional ids", transactions, list[TransactionView]
+        ),
+        Endpoint(
+            "GET",
+            "/v1/transactions/open",
+            "Transactions without a marker yet",
+            open_transactions,
+            list[OpenTransactionView],
+        ),
+        Endpoint("GET", "/v1/connections", "Who is connected", connections, list[ConnectionView]),
+    ]
+
+
+def connection_views(api: Api) -> list[ConnectionView]:
+    """Every open connection, by its number. Called in the cluster's thread."""
+    return sorted(
+        (
+            ConnectionView(
+                connection=info.id,
+                broker=node_id,
+                source=f"{info.client_host}:{info.client_port}",
+                client_software=f"{info.software_name} {info.software_version}",
+                principal=info.principal,
+            )
+            for node_id, host in api.server.hosts.items()
+            for info in host.clients()
+        ),
+        key=lambda view: view.connection,
+    )

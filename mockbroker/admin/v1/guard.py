@@ -1,0 +1,73 @@
+"""Who may use the admin API: hosts, origins and the token.
+
+A page in a browser on this machine must not be able to steer a cluster: requests that name another
+host (DNS rebinding) or come from another origin are refused, and nothing is ever changed by GET.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from mockbroker.admin.v1.endpoint import problem_response
+from mockbroker.admin.v1.problems import Problem
+
+Scope = MutableMapping[str, Any]
+App = Callable[[Scope, Any, Any], Awaitable[None]]
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# What orchestrators and scrapers ask: no secrets, nothing to steer, and no token.
+OPEN_PATHS = ("/healthz", "/metrics")
+
+
+class Guard:
+    """ASGI middleware. `hosts` are the names besides loopback that may stand in Host headers; `*`
+    lets any. With a `token`, `/v1` asks for it.
+    """
+
+    def __init__(self, app: App, hosts: Iterable[str] = (), token: str | None = None) -> None:
+        self._app = app
+        self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *hosts))
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            problem = self._refusal(scope)
+            if problem is not None:
+                response = problem_response(problem)
+                if problem.status == 401:
+                    response.headers["www-authenticate"] = "Bearer"
+                await response(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Problem | None:
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
+        if not self._known(host):
+            return Problem("unknown host", 421, f"this is not {host!r}; see --admin-host-name")
+        origin = headers.get(b"origin")
+        if origin is not None and urlsplit(origin).netloc != host:
+            return Problem("foreign origin", 403, f"a page of {origin!r} may not ask here")
+        if self._token is not None and scope["path"] not in OPEN_PATHS:
+            given = headers.get(b"authorization", "")
+            scheme, _, token = given.partition(" ")
+            if scheme.lower() != "bearer" or not _same(token.strip(), self._token):
+                return Problem("not authorized", 401, "send the admin token: Bearer …")
+        return None
+
+    def _known(self, host: str) -> bool:
+        if "*" in self._hosts:
+            return True
+        try:
+            name = urlsplit(f"//{host}").hostname
+        except ValueError:
+            return False
+        return name is not None and name.lower() in self._hosts
+
+
+def _same(given: str, wanted: str) -> bool:
+    """Compared in constant time."""
+    return hmac.compare_digest(given.encode(), wanted.encode())

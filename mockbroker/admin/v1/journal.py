@@ -1,0 +1,206 @@
+"""The journal: pages of it, a stream of it, waiting on it, and what it must hold."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Annotated
+
+import msgspec
+import trio
+from starlette.responses import StreamingResponse
+
+from mockbroker.admin.v1.api import Api, Signal
+from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.faults.convert import Ms, Range
+from mockbroker.core.journal.events import JournalEvent
+from mockbroker.core.journal.filters import EventMatcher, Filter
+from mockbroker.core.journal.journal import Journal
+from mockbroker.core.journal.reader import JournalReader
+from mockbroker.core.journal.verify import Verdict, parse_expectation, verify
+
+PAGE_ENTRIES = 500
+STREAMS_MAX = 32
+
+
+class JournalQuery(Filter, kw_only=True, frozen=True):
+    """A filter, and where to begin: behind entry `after`. At most `limit` events come back."""
+
+    after: Annotated[int, Range(0, 2**63 - 1)] = 0
+    limit: Annotated[int, Range(1, 10_000)] = 1_000
+    messages: bool = True
+
+
+class JournalPage(msgspec.Struct, frozen=True):
+    """Events, and the entry to go on behind: `after=next`. `last_seq` is the newest there is."""
+
+    events: list[JournalEvent]
+    next: int
+    last_seq: int
+
+
+class JournalWait(msgspec.Struct, frozen=True):
+    """Wait until `count` events meet `match`, behind entry `after`, for so much real time."""
+
+    match: Filter
+    count: Annotated[int, Range(1, 1_000_000)] = 1
+    after: Annotated[int, Range(0, 2**63 - 1)] = 0
+    timeout_ms: Ms = 10_000
+
+
+def endpoints(api: Api) -> list[Endpoint]:
+    streams = trio.CapacityLimiter(STREAMS_MAX)
+
+    async def page(call: Call) -> JournalPage:
+        query: JournalQuery = call.query
+        matcher = EventMatcher(query, now_ms=api.server.clock.now_ms())
+        reader = JournalReader(_journal(api), api.server.cluster.topic_name)
+        found: list[JournalEvent] = []
+        after = max(query.after, matcher.after_seq)
+        while len(found) < query.limit:
+            events, last = await _page(api, reader, after, messages=True)
+            for event in events:
+                if len(found) >= query.limit and event.seq > found[-1].seq:
+                    break
+                if event.kind == "gap" or matcher(event):
+                    found.append(event if query.messages else _brief(event))
+                after = event.seq
+            else:
+                if after >= last:
+                    break
+        return JournalPage(found, after, _journal(api).last_seq)
+
+    async def stream(call: Call) -> StreamingResponse:
+        query: JournalQuery = call.query
+        matcher = EventMatcher(query, now_ms=api.server.clock.now_ms())
+        if streams.available_tokens < 1:
+            raise ProblemError(429, "too many streams", f"at most {STREAMS_MAX} can be open")
+        lines = _follow(api, matcher, max(query.after, matcher.after_seq), streams)
+        return StreamingResponse(lines, media_type="text/event-stream")
+
+    async def wait(call: Call) -> list[JournalEvent]:
+        wanted: JournalWait = call.body
+        matcher = EventMatcher(wanted.match, "match", api.server.clock.now_ms())
+        found: list[JournalEvent] = []
+        with trio.move_on_after(wanted.timeout_ms / 1000):
+            async with aclosing(_matching(api, matcher, wanted.after)) as events:
+                async for event in events:
+                    found.append(event)
+                    if len(found) >= wanted.count:
+                        return found
+        raise ProblemError(
+            408,
+            "it has not happened",
+            f"{len(found)} events match after {wanted.timeout_ms} ms, not {wanted.count}",
+        )
+
+    async def check(call: Call) -> Verdict:
+        wanted = parse_expectation(call.body)
+        reader = JournalReader(_journal(api), api.server.cluster.topic_name)
+        events = await api.cluster(lambda _: list(reader.events(wanted.after_seq)))
+        return verify(wanted, events)
+
+    return [
+        Endpoint("GET", "/v1/journal", "What happened", page, JournalPage, JournalQuery),
+        Endpoint(
+            "GET",
+            "/v1/journal/stream",
+            "What happens, as server-sent events",
+            stream,
+            JournalEvent,
+            JournalQuery,
+            stream=True,
+        ),
+        Endpoint(
+            "POST",
+            "/v1/journal/wait",
+            "Wait until something has happened",
+            wait,
+            list[JournalEvent],
+            body=JournalWait,
+        ),
+        Endpoint(
+            "POST",
+            "/v1/verify",
+            "Say what must have happened",
+            check,
+            Verdict,
+            body=dict,
+        ),
+    ]
+
+
+def _journal(api: Api) -> Journal:
+    journal = api.server.cluster.journal
+    if journal is None:
+        raise ProblemError(409, "no journal", "this cluster keeps none: its journal_bytes are 0")
+    return journal
+
+
+async def _page(
+    api: Api, reader: JournalReader, after: int, *, messages: bool
+) -> tuple[list[JournalEvent], int]:
+    """The events of the next entries, and the number of the last of them."""
+
+    def read(cluster: Cluster) -> tuple[list[JournalEvent], int]:
+        events = list(reader.events(after, PAGE_ENTRIES, messages=messages))
+        assert cluster.journal is not None
+        return events, cluster.journal.last_seq
+
+    return await api.cluster(read)
+
+
+async def _matching(
+    api: Api, matcher: EventMatcher, after: int
+) -> AsyncGenerator[JournalEvent, None]:
+    """Every event that matches, those of the past first, for ever."""
+    journal = _journal(api)
+    reader = JournalReader(journal, api.server.cluster.topic_name)
+    signal = Signal()
+
+    def told(_entry: object) -> None:
+        signal.set()
+
+    await api.cluster(lambda _: journal.followers.append(told))
+    try:
+        while True:
+            events, last = await _page(api, reader, after, messages=True)
+            for event in events:
+                after = event.seq
+                if event.kind == "gap" or matcher(event):
+                    yield event
+            if after >= last:
+                await signal.wait()
+    finally:
+        with trio.CancelScope(shield=True):
+            await api.cluster(lambda _: journal.followers.remove(told))
+
+
+async def _follow(
+    api: Api, matcher: EventMatcher, after: int, streams: trio.CapacityLimiter
+) -> AsyncIterator[bytes]:
+    """The lines of a stream of server-sent events."""
+    holder = object()
+    await streams.acquire_on_behalf_of(holder)
+    try:
+        yield b": mockbroker journal\n\n"
+        async with aclosing(_matching(api, matcher, after)) as events:
+            async for event in events:
+                yield from_event(event)
+    finally:
+        streams.release_on_behalf_of(holder)
+
+
+def from_event(event: JournalEvent) -> bytes:
+    """One event as a server-sent event; its id is the number to go on behind."""
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (
+        event.seq,
+        event.kind.encode(),
+        msgspec.json.encode(event),
+    )
+
+
+def _brief(event: JournalEvent) -> JournalEvent:
+    return msgspec.structs.replace(event, message={}) if event.message else event

@@ -1,0 +1,59 @@
+"""Errors as problem documents (RFC 9457): a status, a sentence, and the field, if any."""
+
+from __future__ import annotations
+
+import msgspec
+
+from mockbroker.admin.bridge import ClusterUnavailableError
+from mockbroker.core.errors import ActionError, ApiError
+from mockbroker.core.faults.errors import NameTakenError, RuleError, UnknownNameError
+from mockbroker.core.journal.verify import JournalGapError
+from mockbroker_protocol import ErrorCode
+
+MEDIA_TYPE = "application/problem+json"
+_NOT_FOUND = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.REPLICA_NOT_AVAILABLE)
+
+
+class Problem(msgspec.Struct, omit_defaults=True):
+    """What went wrong with a request. `field` is the path of what is at fault in the body or query.
+
+    Nothing has changed when a problem is the answer.
+    """
+
+    title: str
+    status: int
+    detail: str
+    field: str = ""
+    error: str = ""
+
+
+class ProblemError(Exception):
+    """An answer that is a problem."""
+
+    def __init__(self, status: int, title: str, detail: str) -> None:
+        super().__init__(detail)
+        self.problem = Problem(title, status, detail)
+
+
+def problem_of(error: Exception) -> Problem | None:
+    """The problem that an exception stands for; None for one that nobody foresaw."""
+    match error:
+        case ProblemError():
+            return error.problem
+        case RuleError():
+            return Problem("not valid", 400, str(error), field=error.path)
+        case UnknownNameError():
+            return Problem("not found", 404, str(error))
+        case NameTakenError():
+            return Problem("the name is taken", 409, str(error))
+        case ApiError():
+            status = 404 if error.error in _NOT_FOUND else 409
+            return Problem("the cluster refuses", status, str(error), error=error.error.name)
+        case ActionError():
+            return Problem("it cannot be done", 409, str(error))
+        case JournalGapError():
+            return Problem("the journal has forgotten it", 409, str(error))
+        case ClusterUnavailableError():
+            return Problem("the cluster does not answer", 503, str(error))
+        case _:
+            return None

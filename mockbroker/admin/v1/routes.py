@@ -1,0 +1,36 @@
+"""All endpoints of `/v1`, and the document that tells them."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from mockbroker.admin.v1 import clock, cluster, faults, journal
+from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.endpoint import Endpoint, json_response
+from mockbroker.admin.v1.endpoint import routes as routes_of
+from mockbroker.admin.v1.openapi import document
+
+
+def endpoints(api: Api) -> list[Endpoint]:
+    """Every endpoint, in the order of the document."""
+    return [
+        *cluster.endpoints(api),
+        *faults.endpoints(api),
+        *clock.endpoints(api),
+        *journal.endpoints(api),
+    ]
+
+
+def v1_routes(api: Api) -> list[BaseRoute]:
+    """The routes of the admin API."""
+    declared = endpoints(api)
+    described: list[Response] = []
+
+    async def openapi(request: Request) -> Response:  # noqa: ARG001
+        if not described:
+            described.append(json_response(document(declared)))
+        return described[0]
+
+    return [Route("/openapi.json", openapi), *routes_of(declared)]
