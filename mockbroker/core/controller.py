@@ -172,6 +172,11 @@ class Controller:
         timer = self._fencing.get(node_id)
         return None if timer is None else timer.deadline_ms
 
+    @property
+    def fencing_count(self) -> int:
+        """How many brokers are going to be fenced if they are not heard of."""
+        return len(self._fencing)
+
     def cancel_fencing(self) -> None:
         """Fence nobody for what has been."""
         for timer in self._fencing.values():

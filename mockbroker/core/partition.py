@@ -81,6 +81,7 @@ class Partition:
         "isr",
         "last_known_elr",
         "last_stable_offset",
+        "last_stable_offset_limit",
         "leader_epoch",
         "leader_epoch_start_offset",
         "leader_id",
@@ -118,6 +119,7 @@ class Partition:
         self.log.epochs.assign(leader_epoch, 0)
         self.high_watermark = 0
         self.high_watermark_limit: int | None = None  # a rule holds it
+        self.last_stable_offset_limit: int | None = None  # likewise
         self.last_stable_offset = 0
         self.own_replicas: dict[int, Replica] = {}
         self.deleted = False
@@ -330,7 +332,15 @@ class Partition:
         if unstable >= 0:
             unstable = max(unstable, self.log.start_offset)
         high_watermark = self.high_watermark
-        self.last_stable_offset = unstable if 0 <= unstable < high_watermark else high_watermark
+        stable = unstable if 0 <= unstable < high_watermark else high_watermark
+        limit = self.last_stable_offset_limit
+        self.last_stable_offset = stable if limit is None else min(stable, limit)
+
+    def limit_last_stable_offset(self, limit: int | None) -> None:
+        """Hold the last stable offset at `limit`, or with None let it go. Watchers are told."""
+        self.last_stable_offset_limit = limit
+        self._refresh_last_stable_offset()
+        self.notify()
 
     def delete_records(self, offset: int) -> tuple[int, int]:
         """Move the log start to `offset` (-1: the high watermark); (error, offset asked for).
@@ -406,6 +416,7 @@ class Partition:
     def delete(self) -> None:
         """The topic is gone: whoever waits here is answered."""
         self.deleted = True
+        self.upkeep_noted = True  # there is nothing to look after any more
         self.notify()
 
     # -- watching ----------------------------------------------------------------------------------

@@ -166,6 +166,8 @@ class Replication:
     def assignment_changed(self, partition: Partition) -> None:
         """The leader, the ISR, the replicas or a rule changed: let followers fetch or stop."""
         now_ms = self._cluster.now_ms()
+        if self._cluster.recorder is not None:
+            self._cluster.recorder.partition_changed(partition)
         for node_id in partition.replicas:
             if (
                 node_id != partition.leader_id
@@ -183,6 +185,8 @@ class Replication:
 
     def let_go(self, partition: Partition) -> None:
         """A follower went back to the first gear; with the last one there is nothing left to do."""
+        if self._cluster.recorder is not None:
+            self._cluster.recorder.partition_changed(partition)
         if not partition.own_replicas:
             self.forget(partition)
 

@@ -57,8 +57,9 @@ class Recorder:
         self._partitions: dict[Partition, PartitionImage] = {}
         self._logs: dict[int, Stored] = {}
         self._settings = b""
-        self._acls_version = 0
-        cluster.acls.on_change.append(self._acls_changed)
+        self._others_version = 0
+        cluster.acls.on_change.append(self._other_changed)
+        cluster.on_broker_state.append(self._other_changed)
         self._signs = self._signs_now()
         self._last_log_id = 0
         # What goes into the frame that is being made:
@@ -126,13 +127,14 @@ class Recorder:
             cluster.metadata_epoch,
             cluster.configs.version,
             cluster.features.epoch,
-            self._acls_version,
+            self._others_version,
+            cluster.controller.fencing_count,
             hash(tuple(tokens.values())) if tokens else 0,
             cluster.ids.position[1],
         )
 
-    def _acls_changed(self) -> None:
-        self._acls_version += 1
+    def _other_changed(self, *_: object) -> None:
+        self._others_version += 1
 
     def _take_settings(self) -> bytes:
         settings = ENCODER.encode(capture_settings(self._cluster))

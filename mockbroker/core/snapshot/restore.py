@@ -71,8 +71,6 @@ def clear(cluster: Cluster) -> None:
     """Drop topics, groups, transactions and rules; whoever waits for one of them is told."""
     if cluster.fault_engine is not None:
         cluster.fault_engine.clear()
-    if cluster.journal is not None:
-        cluster.journal.clear()
     network = cluster.replication.network
     if network.cut_links:
         network.heal()
@@ -85,6 +83,8 @@ def clear(cluster: Cluster) -> None:
     cluster.replication.drop_rules()
     cluster.reassignments.clear()
     cluster.controller.cancel_fencing()
+    if cluster.journal is not None:
+        cluster.journal.clear()
 
 
 def _is_external(topic: Topic) -> bool:
@@ -170,11 +170,10 @@ def _partition(
     if saved.log_id != PRISTINE:
         kept = image.logs[saved.log_id]
         partition.adopt(twin_of(kept.log), kept.high_watermark)
-    now_ms = cluster.now_ms()
     for own in saved.own:
         kept = image.logs[own.log_id]
         replica = Replica(own.node_id, twin_of(kept.log), kept.high_watermark)
-        replica.forget_fetches(in_sync=own.node_id in saved.isr, now_ms=now_ms)
+        replica.forget_fetches(in_sync=own.node_id in saved.isr, now_ms=cluster.now_ms())
         partition.own_replicas[own.node_id] = replica
     if saved.adding or saved.removing:
         cluster.reassignments[topic.topic_id, index] = Reassignment(
