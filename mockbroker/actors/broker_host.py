@@ -155,11 +155,6 @@ class BrokerHost:
                 oldest = connection.active_ms
         return oldest
 
-    def spare_connections(self, by_ms: int) -> None:
-        """Take every connection for active that much later than it was."""
-        for connection in self._connections:
-            connection.active_ms += by_ms
-
     def _close_sockets(self) -> None:
         for sock, _ in self._sockets:
             sock.close()

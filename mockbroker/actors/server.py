@@ -74,6 +74,7 @@ class ClusterServer:
         }
         self._trace = trace
         self._connection_ids = 0
+        self._spared_until_ms = 0  # none has been idle before that, as the clock was moved on
         self._watches_idle = False  # whether a timer is set for connections that grow idle
         self._nursery: trio.Nursery | None = None
         self.cluster.on_broker_state.append(self._broker_changed)
@@ -187,15 +188,16 @@ class ClusterServer:
         if not self._watches_idle:
             return
         now_ms = self.cluster.now_ms()
-        found = [host.close_idle(now_ms - idle_ms) for host in self.hosts.values()]
-        oldest = min((at for at in found if at is not None), default=now_ms)
+        oldest = self._spared_until_ms
+        if oldest <= now_ms - idle_ms:
+            found = [host.close_idle(now_ms - idle_ms) for host in self.hosts.values()]
+            oldest = min((at for at in found if at is not None), default=now_ms)
         self.cluster.timers.call_at(oldest + idle_ms, self._close_idle_connections)
 
     def _spare_clients(self, by_ms: int) -> None:
         """Before the clock is moved on: clients that are there would not have been idle."""
         self.cluster.spare_connected_members(by_ms)
-        for host in self.hosts.values():
-            host.spare_connections(by_ms)
+        self._spared_until_ms = self.cluster.now_ms() + by_ms
 
     def _broker_changed(self, broker: Broker) -> None:
         """Do to a broker's ports and connections what happened to its process."""

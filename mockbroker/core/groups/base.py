@@ -59,6 +59,7 @@ class GroupBase:
         "_leases",
         "_member_joined_meanwhile",
         "_out",
+        "_patient_until_ms",
         "_previous_state",
         "_sync_deadline_ms",
         "generation",
@@ -90,6 +91,8 @@ class GroupBase:
         self._sync_deadline_ms: int | None = None
         self._initial_remaining_ms: tuple[int, int] | None = None  # (delay that runs, what is left)
         self._member_joined_meanwhile = False
+        # Until when the clock is being moved on, for members that are there and cannot keep up.
+        self._patient_until_ms = 0
         self._out: list[Effect] = []
 
     @classmethod
@@ -224,13 +227,26 @@ class GroupBase:
         self._out.append(Moved(previous, self.state, self.generation, reason))
 
     def _renew(self, member: Member, now_ms: int) -> None:
-        self._leases.arm(member, now_ms + member.session_timeout_ms)
+        self._leases.arm(member, self._patient(now_ms) + member.session_timeout_ms)
 
-    def spare(self, connected: Callable[[str], bool], by_ms: int) -> None:
-        """Let the sessions of the members that are connected end that much later."""
-        for member in self.roster.members.values():
-            if connected(member.member_id):
-                self._leases.postpone(member, by_ms)
+    def _patient(self, now_ms: int) -> int:
+        """From when a wait for a member counts: not before the clock has been moved on."""
+        return max(now_ms, self._patient_until_ms)
+
+    def spare(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
+        """The clock is about to be moved on by `by_ms`: wait that much longer for the members that
+        are connected, also in what begins before it has arrived.
+        """
+        spared = [each for each in self.roster.members.values() if connected(each.member_id)]
+        if not spared:
+            return
+        self._patient_until_ms = now_ms + by_ms
+        for member in spared:
+            self._leases.postpone(member, by_ms)
+        if self._join_deadline_ms is not None and self._initial_remaining_ms is None:
+            self._join_deadline_ms += by_ms
+        if self._sync_deadline_ms is not None:
+            self._sync_deadline_ms += by_ms
 
     def _joined(
         self, member: Member, *, leader: str | None = None, skip_assignment: bool = False

@@ -44,7 +44,7 @@ class GroupRounds(GroupBase):
             self._complete_join(now_ms)
         else:
             self._initial_remaining_ms = None
-            self._join_deadline_ms = now_ms + timeout_ms
+            self._join_deadline_ms = self._patient(now_ms) + timeout_ms
 
     def _maybe_complete_join(self, now_ms: int) -> None:
         """An initial rebalance waits for its delay; others end once everybody is there."""
@@ -75,7 +75,7 @@ class GroupRounds(GroupBase):
                 self._drop(member)
         if not roster.elect_joined_leader() and roster.members:
             # Only static members are left and none of them is here: wait once more.
-            self._join_deadline_ms = now_ms + max(roster.rebalance_timeout_ms(), 1)
+            self._join_deadline_ms = self._patient(now_ms) + max(roster.rebalance_timeout_ms(), 1)
             return
         self.generation += 1
         self.pending_sync.clear()
@@ -95,7 +95,7 @@ class GroupRounds(GroupBase):
             self._renew(member, now_ms)
             member.is_new = False
             self.pending_sync[member.member_id] = None
-        self._sync_deadline_ms = now_ms + roster.rebalance_timeout_ms()
+        self._sync_deadline_ms = self._patient(now_ms) + roster.rebalance_timeout_ms()
 
     # --------------------------------------------------------------------------- the sync phase
 

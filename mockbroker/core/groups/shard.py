@@ -349,7 +349,8 @@ class GroupShard:
         groups = (*self.groups.values(), *self.consumers.groups.values())
         for group in groups:
             if group_id is None or group.group_id == group_id:
-                group.spare(presence.connected(group.group_id), by_ms)
+                now_ms = self.now_ms(group.group_id)
+                group.spare(presence.connected(group.group_id), by_ms, now_ms)
 
     def rearm_anew(self, group_id: str) -> None:
         """Set a group's timer again, because the group lives by another time from now on."""

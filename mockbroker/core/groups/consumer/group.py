@@ -74,6 +74,7 @@ class ConsumerGroup(ConsumerGroupClassic):
     def handle(self, event: object, now_ms: int) -> list[Effect]:
         """Take in one event; returns what is to be done, in order."""
         assert not self._out
+        self._timers.now_ms = now_ms
         _HANDLERS[type(event)](self, event, now_ms)
         out, self._out = self._out, []
         return out
@@ -150,9 +151,11 @@ class ConsumerGroup(ConsumerGroupClassic):
 
     # --------------------------------------------------------------------------------- the timers
 
-    def spare(self, connected: Callable[[str], bool], by_ms: int) -> None:
-        """Let the sessions of the members that are connected end that much later."""
-        self._timers.spare(connected, by_ms)
+    def spare(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
+        """The clock is about to be moved on by `by_ms`: wait that much longer for the members that
+        are connected, also in what begins before it has arrived.
+        """
+        self._timers.spare(connected, by_ms, now_ms)
 
     def _on_tick(self, _: Tick, now_ms: int) -> None:
         """One timer at a time: what the first one changes may concern the next."""

@@ -20,13 +20,16 @@ class MemberTimer(Lease):
 
 
 class MemberTimers:
-    """At most one timer of a kind for each member."""
+    """At most one timer of a kind for each member. `now_ms` is the time of the group's event."""
 
-    __slots__ = ("_heap", "_timers")
+    __slots__ = ("_heap", "_patient_until_ms", "_timers", "now_ms")
 
     def __init__(self) -> None:
         self._heap = LeaseHeap()
         self._timers: dict[tuple[TimerKind, str], MemberTimer] = {}
+        self.now_ms = 0
+        # Until when the clock is being moved on, for members that are there and cannot keep up.
+        self._patient_until_ms = 0
 
     def set(self, order: SetTimer) -> None:
         """Do as told: set, move or cancel."""
@@ -42,12 +45,15 @@ class MemberTimers:
         elif order.keep:
             return
         timer.member_epoch = order.member_epoch
-        self._heap.arm(timer, order.deadline_ms)
+        self._heap.arm(timer, order.deadline_ms + max(self._patient_until_ms - self.now_ms, 0))
 
-    def spare(self, connected: Callable[[str], bool], by_ms: int) -> None:
-        """Let the sessions of the members that are connected end that much later."""
-        for (kind, member_id), timer in self._timers.items():
-            if kind is TimerKind.SESSION and connected(member_id):
+    def spare(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
+        """Wait that much longer for the members that are connected, also by timers that are set
+        before so much time has passed.
+        """
+        for (_, member_id), timer in self._timers.items():
+            if connected(member_id):
+                self._patient_until_ms = now_ms + by_ms
                 self._heap.postpone(timer, by_ms)
 
     def next_ms(self) -> int | None:
