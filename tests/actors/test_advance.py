@@ -6,13 +6,21 @@ import pytest
 from confluent_kafka import Consumer
 
 from mockbroker.client.connection import Connection
+from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker_fixtures import Cluster
 from mockbroker_fixtures.clock import milliseconds
+from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
-from mockbroker_protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from mockbroker_protocol.messages.heartbeat import HeartbeatRequest
+from mockbroker_protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
 from mockbroker_protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
 TRIES = 600
+HALF_AN_HOUR_MS = 1_800_000
 
 
 def consumer(kafka: Cluster, member: str, **options: object) -> Consumer:
@@ -68,6 +76,11 @@ def test_a_connected_member_survives_a_week(protocol: str) -> None:
 
 def raw_member(kafka: Cluster) -> Connection:
     """A member of `readers` that says nothing more after it has its assignment."""
+    return joined_member(kafka)[0]
+
+
+def joined_member(kafka: Cluster) -> tuple[Connection, JoinGroupResponse]:
+    """The same, and what its JoinGroup was answered with."""
     connection = Connection(*kafka.endpoint(1), "raw")
     connection.send(FindCoordinatorRequest(coordinator_keys=["readers"]), 4)
     protocol = JoinGroupRequestProtocol(name="range", metadata=b"")
@@ -88,7 +101,29 @@ def raw_member(kafka: Cluster) -> Connection:
         assignments=assignments,
     )
     connection.send(sync, 3)
-    return connection
+    return connection, joined
+
+
+@pytest.mark.parametrize("only", [None, "groups"])
+def test_a_member_that_is_heard_on_the_way_is_spared_no_less(only: str | None) -> None:
+    """Its heartbeat does not cut short what it was granted; nor does its connection grow idle."""
+    with Cluster(brokers=1, topics={"orders": 2}) as kafka:
+        kafka.clock.freeze()
+        member, joined = joined_member(kafka)
+        beat = HeartbeatRequest(
+            group_id="readers", generation_id=joined.generation_id, member_id=joined.member_id
+        )
+
+        def beat_on_the_way(cluster: CoreCluster) -> None:
+            times = cluster.time_scopes.of_group("readers")
+            times.call_at(times.now_ms() + HALF_AN_HOUR_MS, lambda: member.write(beat, 3))
+
+        kafka.call(beat_on_the_way)
+        kafka.clock.advance("2h", only=only)
+        assert member.read(ApiKey.HEARTBEAT, 3).error_code == ErrorCode.NONE
+        assert group_members(kafka) == ["raw"]
+        assert member.send(beat, 3).error_code == ErrorCode.NONE
+        member.close()
 
 
 def test_a_member_that_is_gone_runs_out_after_its_session() -> None:

@@ -53,3 +53,15 @@ def test_a_cancelled_timer_never_ends_and_may_be_set_anew() -> None:
     assert timers.next_ms() is None
     timers.set(SetTimer(SESSION, "a", 15))
     assert ended(timers, 15) == [(SESSION, "a")]
+
+
+def test_members_that_are_there_are_waited_for_from_where_the_clock_arrives() -> None:
+    """Also by a timer that is set on the way, at 60 of 100 here."""
+    timers = MemberTimers()
+    timers.set(SetTimer(SESSION, "there", 30))
+    timers.set(SetTimer(SESSION, "gone", 30))
+    timers.spare(lambda member: member == "there", 100, 0)
+    timers.now_ms = 60
+    timers.set(SetTimer(JOIN, "there", 60 + 20))
+    assert ended(timers, 119) == [(SESSION, "gone")]
+    assert ended(timers, 130) == [(JOIN, "there"), (SESSION, "there")]
