@@ -11,7 +11,6 @@ it amounts to, and look where their history ends (KIP-320).
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.broker import PAUSED, REMOVED, RUNNING, STOPPED, Broker, BrokerSpec
@@ -213,6 +212,9 @@ def _looks_like(partition: Partition, former: Partition) -> bool:
 def _begin(cluster: Cluster, image: ClusterImage) -> None:
     """Let everything take its course from here: followers, coordinators, timers."""
     controller = cluster.controller
+    for broker in cluster.brokers.values():
+        if broker.state == RUNNING and broker.fenced:
+            controller.unfence(broker)  # the network it was cut off from is whole again
     for topic in cluster.topics.values():
         for partition in topic.partitions:
             if partition.log.end_offset or partition.own_replicas:
@@ -225,8 +227,6 @@ def _begin(cluster: Cluster, image: ClusterImage) -> None:
         broker = cluster.brokers[each.node_id]
         if each.fence_at_ms is not None:
             controller.fence_at(broker, each.fence_at_ms)
-        elif broker.state == RUNNING and broker.fenced:
-            cluster.timers.call_at(cluster.now_ms(), partial(_unfence, cluster, broker))
     cluster.metadata_changed()
 
 
@@ -236,9 +236,3 @@ def _go_on(cluster: Cluster, partition: Partition) -> None:
     cluster.log_manager.note(partition)
     if partition.topic.is_internal:
         cluster.leader_changed(partition)
-
-
-def _unfence(cluster: Cluster, broker: Broker) -> None:
-    """A broker that runs sends heartbeats: the network it was cut off from is whole again."""
-    if broker.fenced and broker.state == RUNNING and cluster.brokers.get(broker.node_id) is broker:
-        cluster.controller.unfence(broker)

@@ -85,5 +85,5 @@ def test_other_files_are_refused(start):
 
 def test_a_format_of_later_is_refused_with_its_number():
     data = file_header()[:12] + struct.pack(">I", 7)
-    with pytest.raises(FormatError, match="of format 7, and this release .* only 1"):
+    with pytest.raises(FormatError, match=r"of format 7, and this release .* only 1"):
         check_file_header(io.BytesIO(data))

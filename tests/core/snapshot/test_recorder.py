@@ -219,7 +219,7 @@ ACTIONS = (
 )  # fmt: skip
 
 
-def act(node: Node, draw: Random, stored: Stored) -> None:
+def act(node: Node, draw: Random, stored: Stored) -> None:  # noqa: C901 - a list of actions
     cluster = node.cluster
     action = draw.choice(ACTIONS)
     broker = draw.choice([1, 2, 3])

@@ -1,0 +1,292 @@
+"""Going back to a snapshot: what clients find then, and what those notice who waited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.controller import UNCLEAN
+from mockbroker.core.snapshot.capture import capture
+from mockbroker.core.snapshot.restore import RestoreError, clear, restore
+from mockbroker_protocol import ErrorCode
+from tests.support.group_node import (
+    commit_request,
+    fetch_request,
+    heartbeat_request,
+    join_request,
+)
+from tests.support.requests import Node, batch_of, only
+from tests.support.stored_clusters import cluster_state, loaded, revived, whole
+from tests.support.txn_node import Txn, TxnNode
+
+
+@pytest.fixture
+def node() -> TxnNode:
+    return TxnNode(racks=["a", "b", None])
+
+
+def moved(node: TxnNode) -> TxnNode:
+    """The same cluster in another process, by way of a file."""
+    image = loaded(whole(capture(node.cluster)))
+    other = TxnNode(racks=["a", "b", None])
+    other.now_ms = node.now_ms
+    other.cluster = revived(image, now_ms=lambda: other.now_ms)
+    for broker in other.cluster.brokers.values():
+        broker.set_endpoint("PLAINTEXT", "127.0.0.1", 9000 + broker.node_id)
+    other.settle()
+    return other
+
+
+def values(node: Node, topic: str = "t") -> list[bytes]:
+    """The values in the first partition, as a consumer reads them."""
+    partition = node.cluster.topics[topic].partitions[0]
+    answer = node.fetched((topic, 0, 0), broker=partition.leader_id)
+    return [bytes(value or b"") for value in node.values_of(answer)]
+
+
+def test_a_cluster_comes_back_as_it_was(node):
+    node.produce(batch_of(b"one"), broker=leader_of(node))
+    image = capture(node.cluster)
+    before = cluster_state(node.cluster)
+    restore(node.cluster, image)
+    assert cluster_state(node.cluster) == before
+
+
+def leader_of(node: Node, topic: str = "t", partition: int = 0) -> int:
+    return node.cluster.topics[topic].partitions[partition].leader_id
+
+
+def test_what_was_written_since_is_gone_as_often_as_one_likes(node):
+    node.produce(batch_of(b"one"), broker=leader_of(node))
+    image = capture(node.cluster)
+    for more in (b"two", b"three"):
+        node.produce(batch_of(more, more), broker=leader_of(node))
+        restore(node.cluster, image)
+        assert node.words() == ["one"]
+        node.produce(batch_of(b"next"), broker=leader_of(node))
+        assert node.words() == ["one", "next"]
+
+
+def test_a_parked_fetch_learns_that_its_topic_went(node):
+    image = capture(node.cluster)
+    waiting = node.fetch(("t", 0, 0), max_wait_ms=5000, min_bytes=1, broker=leader_of(node))
+    assert not waiting.done
+    restore(node.cluster, image)
+    assert waiting.done
+    error = waiting.response.responses[0].partitions[0].error_code
+    assert error in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+def test_members_that_wait_are_sent_to_look_for_their_coordinator(node):
+    given = node.ask(join_request(), broker=node.group_coordinator_of("g")).member_id
+    image = capture(node.cluster)
+    second = node.ask(join_request(), broker=node.group_coordinator_of("g")).member_id
+    coordinator = node.group_coordinator_of("g")
+    node.send(join_request(member=given), broker=coordinator)
+    waiting = node.send(join_request(member=second), broker=coordinator)
+    assert waiting.parked
+    restore(node.cluster, image)
+    assert waiting.response.error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_clients_that_saw_more_are_told_by_the_leader_epoch(node):
+    partition = node.cluster.topics["t"].partitions[0]
+    leader = partition.leader_id
+    node.produce(batch_of(b"one"), broker=leader)
+    image = capture(node.cluster)
+    restore(node.cluster, image)
+    assert node.cluster.topics["t"].partitions[0].leader_epoch == partition.leader_epoch
+    node.produce(batch_of(b"two"), broker=leader)
+    restore(node.cluster, image)
+    again = node.cluster.topics["t"].partitions[0]
+    assert again.leader_epoch == partition.leader_epoch + 1
+    assert again.log.epochs.entries == [(0, 0), (1, 1)]
+    # The history ends at offset 1: that is where a consumer at offset 2 finds itself truncated.
+    assert again.log.epochs.end_offset_for(0, again.log.end_offset) == (0, 1)
+    node.produce(batch_of(b"x"), broker=leader)
+    node.cluster.move_leader("t", 0, next(n for n in partition.replicas if n != leader))
+    restore(node.cluster, image)
+    assert node.cluster.topics["t"].partitions[0].leader_epoch == 3
+
+
+def test_ids_are_never_given_out_again(node):
+    cluster = node.cluster
+    image = capture(cluster)
+    topic_id = cluster.create_topic("later", 1, 1).topic_id
+    producer_id = cluster.ids.producer_id(1)
+    suffix = cluster.ids.member_suffix()
+    restore(cluster, image)
+    assert cluster.create_topic("later", 1, 1).topic_id != topic_id
+    assert cluster.ids.producer_id(1) > producer_id
+    assert cluster.ids.member_suffix() != suffix
+
+
+def test_a_process_with_the_same_seed_goes_on_with_other_ids():
+    first = Cluster(seed=5)
+    ids = {first.create_topic(f"t{at}", 1, 1).topic_id for at in range(50)}
+    producer_id = first.ids.producer_id(1)
+    second = Cluster(seed=5)
+    restore(second, loaded(whole(capture(first))))
+    assert second.create_topic("new", 1, 1).topic_id not in ids
+    assert second.ids.producer_id(1) > producer_id
+
+
+def test_brokers_come_and_go_with_the_snapshot(node):
+    cluster = node.cluster
+    seen: list[tuple[int, str]] = []
+    cluster.on_broker_state.append(lambda broker: seen.append((broker.node_id, broker.state)))
+    cluster.add_broker(4, "d")
+    cluster.stop_broker(2, UNCLEAN)
+    cluster.pause_broker(3)
+    image = capture(cluster)
+    cluster.remove_broker(4)
+    cluster.start_broker(2)
+    cluster.resume_broker(3)
+    cluster.add_broker(9)
+    seen.clear()
+    restore(cluster, image)
+    assert sorted(cluster.brokers) == [1, 2, 3, 4]
+    states = {n: broker.state for n, broker in cluster.brokers.items()}
+    assert states == {1: "running", 2: "stopped", 3: "paused", 4: "running"}
+    assert {(9, "removed"), (2, "stopped"), (3, "paused"), (4, "running")} <= set(seen)
+    assert cluster.brokers[4].rack == "d"
+    assert cluster.brokers[2].fenced
+    assert not cluster.brokers[3].fenced
+    node.advance(cluster.config_int("broker.session.timeout.ms"))
+    assert cluster.brokers[3].fenced  # its session went on to run out
+
+
+def test_rules_end_with_a_restore(node):
+    cluster = node.cluster
+    cluster.lag_follower("t", 0, 2, hold=True)
+    cluster.cut_network(3)
+    image = capture(cluster)
+    restore(cluster, image)
+    assert not cluster.replication.network.cut_links
+    node.advance(1000)
+    assert not cluster.brokers[3].fenced
+    partition = cluster.topics["t"].partitions[0]
+    node.advance(60_000)
+    assert sorted(partition.isr) == [1, 2, 3]
+    assert not partition.own_replicas
+
+
+def test_a_follower_that_lagged_catches_up_after_the_restore(node):
+    partition = node.cluster.topics["t"].partitions[0]
+    lagging = next(n for n in partition.replicas if n != partition.leader_id)
+    node.cluster.stop_broker(lagging, UNCLEAN)
+    node.produce(batch_of(b"one"), broker=partition.leader_id)
+    other = moved(node)
+    again = other.cluster.topics["t"].partitions[0]
+    assert again.own_replicas[lagging].log.end_offset == 0
+    other.cluster.start_broker(lagging)
+    other.advance(2000)
+    assert sorted(again.isr) == [1, 2, 3]
+    assert not again.own_replicas
+
+
+def test_groups_and_their_offsets_come_from_the_log(node):
+    commit = commit_request({("t", 1): 7})
+    node.ask(commit, broker=node.group_coordinator_of("g"))
+    for place in (moved(node), node):
+        if place is node:
+            restore(node.cluster, capture(node.cluster))
+            node.settle()
+        answer = place.ask(fetch_request({"t": [1]}), broker=place.group_coordinator_of("g"))
+        (found,) = answer.groups[0].topics[0].partitions
+        assert found.committed_offset == 7
+
+
+def test_a_stable_group_goes_on_under_its_generation():
+    node = TxnNode()  # one broker, which coordinates everything
+    (member,) = node.stable("g")
+    generation = node.shard("g").groups["g"].generation
+    other = TxnNode()
+    image = loaded(whole(capture(node.cluster)))
+    other.cluster = revived(image, now_ms=lambda: other.now_ms)
+    other.settle()
+    beat = other.ask(heartbeat_request("g", member, generation))
+    assert beat.error_code == 0
+
+
+def test_an_open_transaction_can_be_ended_after_the_restore(node):
+    txn = node.txn("x")
+    assert txn.add(0) == 0
+    assert txn.produce([b"open"]).error_code == 0
+    other = moved(node)
+    partition = other.cluster.topics["t"].partitions[0]
+    assert partition.last_stable_offset == 0 < partition.high_watermark
+    again = Txn(other, "x")
+    again.pid, again.epoch = txn.pid, txn.epoch
+    assert again.state == "Ongoing"
+    assert again.produce([b"more"], 1).error_code == 0
+    assert again.end().error_code == 0
+    other.advance(1000)
+    assert other.words() == ["open", "more", "COMMIT"]
+    assert again.state == "CompleteCommit"
+
+
+def test_an_end_that_was_decided_is_carried_through(node):
+    txn = node.txn("x")
+    assert txn.add(0) == 0
+    assert txn.produce([b"v"]).error_code == 0
+    assert txn.end().error_code == 0  # its markers are still on their way
+    assert node.words() == ["v"]
+    other = moved(node)
+    other.advance(1000)
+    assert other.words() == ["v", "COMMIT"]
+
+
+def test_a_producer_goes_on_with_its_sequence(node):
+    leader = leader_of(node)
+    producer = {"producer_id": 5, "producer_epoch": 0}
+    assert only(node.produce(batch_of(b"0", base_sequence=0, **producer), broker=leader))
+    other = moved(node)
+
+    def produce(sequence: int) -> Any:
+        batch = batch_of(b"%d" % sequence, base_sequence=sequence, **producer)
+        return only(other.produce(batch, broker=leader))
+
+    assert produce(0).base_offset == 0  # a retry
+    assert produce(1).base_offset == 1
+    assert produce(7).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_a_cleared_cluster_has_its_brokers_and_nothing_else(node):
+    node.txn("x")
+    clear(node.cluster)
+    assert not node.cluster.topics
+    assert not node.cluster.topics_by_id
+    assert sorted(node.cluster.brokers) == [1, 2, 3]
+    node.topic("t")
+    assert only(node.produce(batch_of(b"v"), broker=leader_of(node))).error_code == 0
+
+
+def test_a_cluster_that_plays_another_release_is_refused(node):
+    image = capture(node.cluster)
+    older = Cluster(seed=1, kafka_version="3.9")
+    older.create_topic("kept", 1, 1)
+    with pytest.raises(RestoreError, match=r"plays Kafka 4\.3; this one plays 3\.9"):
+        restore(older, image)
+    assert "kept" in older.topics
+
+
+def test_what_changes_features_raises_their_epoch(node):
+    image = capture(node.cluster)
+    node.cluster.features.set_levels({"transaction.version": 1})
+    epoch = node.cluster.features.epoch
+    restore(node.cluster, image)
+    assert node.cluster.features.level("transaction.version") == 2
+    assert node.cluster.features.epoch > epoch
+
+
+def test_an_offline_directory_stays_offline():
+    node = TxnNode(configs={"log.dirs": "/a,/b"}, racks=[None, None])
+    node.topic("d", 4)
+    node.cluster.fail_log_dir(1, "/a")
+    before = cluster_state(node.cluster)
+    other = revived(loaded(whole(capture(node.cluster))))
+    assert cluster_state(other) == before
+    assert other.brokers[1].log_dirs.failed == {"/a"}
