@@ -33,6 +33,6 @@ EXPOSE 9092 9093 9094 9191
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=3s --start-period=2s --retries=3 \
   CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:9191/healthz', timeout=2)"]
-ENTRYPOINT ["mockbroker", "serve", "--host", "0.0.0.0"]
+ENTRYPOINT ["mockbroker", "serve", "--host", "0.0.0.0", "--allow-remote"]
 # Listening on every address, the brokers must still tell clients one that they can reach.
 CMD ["--advertised-host", "localhost"]

@@ -6,7 +6,6 @@ under `/v1`, so that these two paths never change.
 
 from __future__ import annotations
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,13 +14,17 @@ from starlette.routing import BaseRoute, Route
 
 from mockbroker.admin import metrics
 from mockbroker.admin.bridge import Bridge, ClusterUnavailableError
+from mockbroker.admin.v1.endpoint import json_response, problem_response
+from mockbroker.admin.v1.guard import Guard
+from mockbroker.admin.v1.problems import Problem
 from mockbroker.admin.view import ClusterView
 
-JSON = "application/json"
 
+def build_app(view: ClusterView, token: str | None = None) -> Guard:
+    """The application of a cluster; without a server behind the view, only its probes.
 
-def build_app(view: ClusterView) -> Starlette:
-    """The application of a cluster; without a server behind the view, only its probes."""
+    With a `token`, everything but the probes asks for it.
+    """
     bridge = Bridge(view.token)
     served = probes(view, bridge)
     if view.server is not None:
@@ -29,13 +32,14 @@ def build_app(view: ClusterView) -> Starlette:
         from mockbroker.admin.v1.routes import v1_routes
 
         served += v1_routes(Api(view.server, bridge))
-    return Starlette(
+    app = Starlette(
         routes=served,
         exception_handlers={
             ClusterUnavailableError: _unavailable,
             HTTPException: _http_error,
         },
     )
+    return Guard(app, token)
 
 
 def probes(view: ClusterView, bridge: Bridge) -> list[BaseRoute]:
@@ -52,17 +56,13 @@ def probes(view: ClusterView, bridge: Bridge) -> list[BaseRoute]:
     return [Route("/healthz", healthz), Route("/metrics", scrape)]
 
 
-def json_response(content: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(content), status_code=status, media_type=JSON)
-
-
 async def _unavailable(request: Request, error: Exception) -> Response:  # noqa: ARG001
     return json_response({"status": "unavailable", "error": str(error)}, 503)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    body = {"error": f"{request.method} {request.url.path}: {error.detail}"}
-    response = json_response(body, error.status_code)
+    detail = f"{request.method} {request.url.path}: {error.detail}"
+    response = problem_response(Problem(error.detail.lower(), error.status_code, detail))
     response.headers.update(error.headers or {})
     return response

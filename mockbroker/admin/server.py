@@ -31,7 +31,7 @@ GRACE_S = 0.2
 # How long `stop` waits for the thread: a stalled reader's time and some more.
 STOP_TIMEOUT_S = STALLED_READER_TIMEOUT_MS / 1000 + 3
 
-AppFactory = Callable[[ClusterView], Any]
+AppFactory = Callable[[ClusterView, str | None], Any]
 
 
 class AdminError(Exception):
@@ -41,11 +41,14 @@ class AdminError(Exception):
 class AdminServer:
     """A running admin server; made by `start_admin`."""
 
-    def __init__(self, view: ClusterView, sock: socket.socket, app_factory: AppFactory) -> None:
+    def __init__(
+        self, view: ClusterView, sock: socket.socket, app_factory: AppFactory, secret: str | None
+    ) -> None:
         self.host, self.port = sock.getsockname()[:2]
         self._view = view
         self._socket = sock
         self._app_factory = app_factory
+        self._secret = secret
         self._started = threading.Event()
         self._error: BaseException | None = None
         self._token: trio.lowlevel.TrioToken | None = None
@@ -88,7 +91,7 @@ class AdminServer:
     async def _main(self) -> None:
         from hypercorn.trio import serve
 
-        app = self._app_factory(self._view)
+        app = self._app_factory(self._view, self._secret)
         self._token = trio.lowlevel.current_trio_token()
         async with trio.open_nursery() as nursery:
 
@@ -145,10 +148,10 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def default_app(view: ClusterView) -> Any:
+def default_app(view: ClusterView, secret: str | None) -> Any:
     from mockbroker.admin.app import build_app
 
-    return build_app(view)
+    return build_app(view, secret)
 
 
 def start_admin(
@@ -156,13 +159,16 @@ def start_admin(
     host: str = "127.0.0.1",
     port: int = 0,
     *,
+    secret: str | None = None,
     app_factory: AppFactory = default_app,
 ) -> AdminServer:
     """Start the admin server of a cluster and return once it answers.
 
+    With a `secret`, requests other than probes have to show it (`Authorization: Bearer SECRET`).
+
     It blocks for as long as the imports take (a quarter of a second), so a trio run calls it in a
     worker thread. Raises AdminError when the port cannot be had.
     """
-    server = AdminServer(view, listen(host, port), app_factory)
+    server = AdminServer(view, listen(host, port), app_factory, secret)
     server.start()
     return server

@@ -7,6 +7,7 @@ import dataclasses
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -22,10 +23,10 @@ from mockbroker.actors.config import (
 from mockbroker.actors.connection import Trace
 from mockbroker.actors.server import ClusterServer, open_server
 from mockbroker.actors.steering import SteerableClock
+from mockbroker.cli.admin_options import AdminOptions, admin_options, read_admin_options
 from mockbroker.core.errors import ConfigError
 
 DEFAULT_PORT = 9092
-DEFAULT_ADMIN_PORT = 9191
 BAD_USAGE = 2
 
 
@@ -179,7 +180,10 @@ async def _until_told_to_stop(task_status: trio.TaskStatus[None]) -> None:
 
 
 async def _serve(
-    config: ServerConfig, admin_port: int | None, ready_file: Path | None, trace: Trace | None
+    config: ServerConfig,
+    api: AdminOptions | None,
+    ready_file: Path | None,
+    trace: Trace | None,
 ) -> None:
     async with trio.open_nursery() as nursery:
 
@@ -189,7 +193,7 @@ async def _serve(
 
         await nursery.start(stop_on_signal)
         async with open_server(config, trace=trace) as server:
-            await _announce_and_serve(server, config, admin_port, ready_file)
+            await _announce_and_serve(server, config, api, ready_file)
 
 
 def _other_listeners(server: ClusterServer, config: ServerConfig) -> str:
@@ -201,25 +205,33 @@ def _other_listeners(server: ClusterServer, config: ServerConfig) -> str:
 
 
 async def _announce_and_serve(
-    server: ClusterServer, config: ServerConfig, admin_port: int | None, ready_file: Path | None
+    server: ClusterServer,
+    config: ServerConfig,
+    api: AdminOptions | None,
+    ready_file: Path | None,
 ) -> None:
     line = f"ready bootstrap={server.bootstrap_servers}"
     admin = None
     try:
-        if admin_port is not None:
+        if api is not None:
             # Hypercorn and Starlette are imported in the admin thread, while the brokers serve.
             from mockbroker.admin import AdminError, ServerView, start_admin
 
             try:
                 admin = await trio.to_thread.run_sync(
-                    start_admin,
-                    ServerView(server, trio.lowlevel.current_trio_token()),
-                    config.listeners[0].host,
-                    admin_port,
+                    partial(
+                        start_admin,
+                        ServerView(server, trio.lowlevel.current_trio_token()),
+                        api.host,
+                        api.port,
+                        secret=api.secret,
+                    )
                 )
             except AdminError as error:
                 raise ServerError(str(error)) from None
             line += f" admin=http://{admin.host}:{admin.port}"
+            if api.secret_file is not None:
+                line += f" admin-token-file={api.secret_file}"
         line += _other_listeners(server, config)
         if ready_file is not None:
             _write_ready_file(ready_file, line)
@@ -263,14 +275,7 @@ async def _announce_and_serve(
 @click.option(
     "--allow-unsigned-tokens", is_flag=True, help="Let OAUTHBEARER clients in with any token."
 )
-@click.option(
-    "--admin-port",
-    type=click.IntRange(0, 65535),
-    default=DEFAULT_ADMIN_PORT,
-    show_default=True,
-    help="Port of /healthz and /metrics; 0 takes a free one.",
-)
-@click.option("--no-admin", is_flag=True, help="Serve no admin endpoint.")
+@admin_options
 @click.option(
     "--topic", "topics", multiple=True, metavar="NAME:PARTITIONS[:RF]", help="Make a topic."
 )
@@ -309,7 +314,13 @@ async def _announce_and_serve(
 )
 @click.option("--trace", is_flag=True, help="Print each request and its answer, one line each.")
 def serve(
-    admin_port: int, no_admin: bool, ready_file: Path | None, trace: bool, **options: object
+    admin_port: int,
+    no_admin: bool,
+    allow_remote: bool,
+    admin_token_file: Path | None,
+    ready_file: Path | None,
+    trace: bool,
+    **options: object,
 ) -> None:
     """Serve a Kafka cluster until interrupted.
 
@@ -326,7 +337,13 @@ def serve(
         trio.run(
             _serve,
             config,
-            None if no_admin else admin_port,
+            read_admin_options(
+                config.listeners[0].host,
+                admin_port=admin_port,
+                no_admin=no_admin,
+                allow_remote=allow_remote,
+                admin_token_file=admin_token_file,
+            ),
             ready_file,
             tracer,
             clock=SteerableClock(),

@@ -56,11 +56,16 @@ def test_head_asks_without_a_body(cluster: ClusterRun, start: StartAdmin):
 def test_an_unknown_path_is_named(cluster: ClusterRun, start: StartAdmin):
     answer = get(start(cluster), "/nope")
     assert answer.status == 404
-    assert json.loads(answer.body) == {"error": "GET /nope: Not Found"}
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert json.loads(answer.body) == {
+        "title": "not found",
+        "status": 404,
+        "detail": "GET /nope: Not Found",
+    }
 
 
 def test_a_wrong_method_says_which_are_right(cluster: ClusterRun, start: StartAdmin):
     answer = get(start(cluster), "/metrics", method="POST")
     assert answer.status == 405
     assert "GET" in answer.headers["allow"]
-    assert json.loads(answer.body) == {"error": "POST /metrics: Method Not Allowed"}
+    assert json.loads(answer.body)["detail"] == "POST /metrics: Method Not Allowed"

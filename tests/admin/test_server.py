@@ -38,7 +38,7 @@ def test_an_unknown_host_is_named(cluster: ClusterRun):
 
 
 def test_an_app_that_cannot_be_made_is_reported_by_start(cluster: ClusterRun):
-    def broken(view: object) -> None:
+    def broken(view: object, secret) -> None:
         raise RuntimeError("no app today")
 
     with pytest.raises(AdminError, match="no app today"):
@@ -97,7 +97,7 @@ def test_a_reader_that_stalls_does_not_keep_the_thread_alive(
         while True:
             await send({"type": "http.response.body", "body": bytes(1 << 20), "more_body": True})
 
-    admin = start_admin(cluster, app_factory=lambda view: endless)
+    admin = start_admin(cluster, app_factory=lambda view, secret: endless)
     with socket.socket() as stalled:
         stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         stalled.connect((admin.host, admin.port))

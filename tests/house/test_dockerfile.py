@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from mockbroker.cli.serve import DEFAULT_ADMIN_PORT, DEFAULT_PORT, serve
+from mockbroker.cli.admin_options import DEFAULT_ADMIN_PORT
+from mockbroker.cli.serve import DEFAULT_PORT, serve
 from tests.house.lint import ROOT
 
 Instruction = tuple[str, str]

@@ -2,12 +2,13 @@
 
 A page in a browser on this machine must not be able to steer a cluster: requests that name another
 host (DNS rebinding) or come from another origin are refused, and nothing is ever changed by GET.
+Where a token is asked for, no page has it, and the cluster may be known by any name.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,13 +24,10 @@ OPEN_PATHS = ("/healthz", "/metrics")
 
 
 class Guard:
-    """ASGI middleware. `hosts` are the names besides loopback that may stand in Host headers; `*`
-    lets any. With a `token`, `/v1` asks for it.
-    """
+    """ASGI middleware. Without a `token` only loopback names may stand in Host headers."""
 
-    def __init__(self, app: App, hosts: Iterable[str] = (), token: str | None = None) -> None:
+    def __init__(self, app: App, token: str | None = None) -> None:
         self._app = app
-        self._hosts = frozenset(host.lower() for host in (*LOOPBACK, *hosts))
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
@@ -46,8 +44,8 @@ class Guard:
     def _refusal(self, scope: Scope) -> Problem | None:
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         host = headers.get(b"host", "")
-        if not self._known(host):
-            return Problem("unknown host", 421, f"this is not {host!r}; see --admin-host-name")
+        if self._token is None and not _is_loopback(host):
+            return Problem("unknown host", 421, f"without a token this is not {host!r}")
         origin = headers.get(b"origin")
         if origin is not None and urlsplit(origin).netloc != host:
             return Problem("foreign origin", 403, f"a page of {origin!r} may not ask here")
@@ -58,14 +56,13 @@ class Guard:
                 return Problem("not authorized", 401, "send the admin token: Bearer …")
         return None
 
-    def _known(self, host: str) -> bool:
-        if "*" in self._hosts:
-            return True
-        try:
-            name = urlsplit(f"//{host}").hostname
-        except ValueError:
-            return False
-        return name is not None and name.lower() in self._hosts
+
+def _is_loopback(host: str) -> bool:
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        return False
+    return name in LOOPBACK
 
 
 def _same(given: str, wanted: str) -> bool:
