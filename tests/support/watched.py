@@ -50,11 +50,16 @@ def admin(kafka: Cluster) -> AdminClient:
     return AdminClient(settings(kafka))
 
 
-def fill(kafka: Cluster, topic: str, count: int, partition: int | None = None) -> list[str]:
-    """Produce the values "0" to "count - 1", in turn to all partitions or to one; return them."""
+def fill(
+    kafka: Cluster, topic: str, count: int, partition: int | None = None, *, first: int = 0
+) -> list[str]:
+    """Produce the values "0" to "count - 1", in turn to all partitions or to one; return them.
+
+    With `first` they begin there.
+    """
     indexes = kafka.call(lambda cluster: range(len(cluster.topics[topic].partitions)))
     producer = Producer(settings(kafka, linger_ms=0))
-    values = [str(number) for number in range(count)]
+    values = [str(first + number) for number in range(count)]
     for number, value in enumerate(values):
         index = indexes[number % len(indexes)] if partition is None else partition
         producer.produce(topic, value, partition=index)

@@ -27,11 +27,14 @@ def captured(mock_kafka: Cluster, codec: str, *, idempotent: bool) -> bytes:
             "bootstrap.servers": mock_kafka.bootstrap_servers,
             "compression.type": codec,
             "enable.idempotence": idempotent,
-            # All records are in the queue before the first batch is made.
+            # All records are in the queue before the first batch is made: until the flush.
             "linger.ms": 60_000,
         }
     )
     mock_kafka.create_topic("t")
+    # Of a topic that it does not know, the client would assign records to partitions one by one
+    # while it is flushing, and send the first ones before it has come to the last.
+    producer.list_topics("t", 30)
     for number in range(50):
         producer.produce(
             "t",
