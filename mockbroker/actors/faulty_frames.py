@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mockbroker.actors.transport import Buffer, Transport
     from mockbroker.core.faults.engine import ActiveRule
 
-Sleep = Callable[[int | None], Awaitable[None]]
+Sleep = Callable[[int], Awaitable[None]]
 
 
 class Capture:

@@ -20,6 +20,7 @@ import trio
 
 from mockbroker.actors.broker_host import BrokerHost, Served
 from mockbroker.actors.clock import ClusterClock, Timekeeper
+from mockbroker.actors.clock_control import RunClock
 from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError
 from mockbroker.actors.connection import Connection, Trace
 from mockbroker.actors.stats import Stats
@@ -170,6 +171,7 @@ class ClusterServer:
         """Serve until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
+            self.cluster.clock_control = RunClock(self.timekeeper, nursery)
             nursery.start_soon(self.timekeeper.run)
             if self.data_dir is not None:
                 nursery.start_soon(self.data_dir.run)
@@ -209,7 +211,8 @@ class ClusterServer:
                 host.run_in(self._nursery)
         host.broker = broker  # one that was removed may have come back under its id
         if broker.state == RUNNING:
-            host.bind()
+            # A broker that was stopped and has no endpoints any more is to come back elsewhere.
+            host.bind(new_ports=bool(broker.stopped_how) and not broker.endpoints)
             host.gate.open()
         elif broker.state == PAUSED:
             host.gate.close()

@@ -144,7 +144,9 @@ class Watched(Unanswered):
                     case delivery.Close(phase="before"):
                         raise _EndedError(delivery.Ending(effect.how == "rst"))
                     case connections.StallHandshake():
-                        await self._sleep(effect.for_)
+                        await self._stall(decision, effect.for_)
+                    case connections.CutOff(both_ways=True):
+                        await self._stall(decision, None)
                     case answers.Error() if not isinstance(effect, answers.ErrorAfter):
                         return decision, effect
                     case answers.RecordErrors():
@@ -218,6 +220,8 @@ class Watched(Unanswered):
                         raise _EndedError(delivery.Ending(effect.how == "rst"))
                     case delivery.DropReply():
                         dropped = effect
+                    case connections.CutOff(both_ways=False):
+                        await self._stall(decision, None)
                     case _:
                         self._edit_answer(decision.selection, effect)
         return dropped
@@ -301,11 +305,15 @@ class Watched(Unanswered):
 
     # -- waiting -----------------------------------------------------------------------------------
 
-    async def _sleep(self, milliseconds: int | None) -> None:
-        """Wait on the cluster's clock; None is for ever."""
-        if milliseconds is None:
-            await trio.sleep_forever()
-        elif milliseconds > 0:
+    async def _stall(self, decision: Decision, milliseconds: int | None) -> None:
+        """Wait for some time, or without one for as long as the rule is there."""
+        over = trio.Event()
+        decision.rule.when_removed(over.set)
+        await self._until(over, milliseconds, over.set)
+
+    async def _sleep(self, milliseconds: int) -> None:
+        """Wait on the cluster's clock."""
+        if milliseconds > 0:
             over = trio.Event()
             await self._until(over, milliseconds, over.set)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mockbroker.actors.broker_host import BrokerHost, Served
     from mockbroker.actors.server import ClusterServer
     from mockbroker.core.cluster import Cluster
-    from mockbroker.core.faults.engine import FaultEngine
+    from mockbroker.core.faults.engine import ActiveRule, FaultEngine
     from mockbroker.handlers.base import ConnectionInfo
 
 
@@ -39,6 +39,7 @@ def welcome(
     """The connection that `make` makes, or what the rules put in its place."""
     decisions = engine.decide(Facts.of_connection(host.broker, listener, info))
     stalled: StallHandshake | None = None
+    rule: ActiveRule | None = None
     refused: RefuseConnection | None = None
     for decision in decisions:
         for effect in decision.effects.values():
@@ -46,15 +47,15 @@ def welcome(
                 case RefuseConnection():
                     refused = effect
                 case StallHandshake():
-                    stalled = effect
+                    stalled, rule = effect, decision.rule
                 case ExpireCredential() if info.security_protocol != "PLAINTEXT":
                     server.security.listeners[listener].show_expired_certificate()
         engine.act(decision.rule.actions, decision.rule.name)
     if refused is not None:
-        return Refused(client, server.cluster.now_ms(), reset=refused.how == "rst")
+        return Refused(client, info, server.cluster.now_ms(), reset=refused.how == "rst")
     connection = make()
-    if stalled is not None:
-        return Stalled(connection, server.cluster, stalled.for_)
+    if stalled is not None and rule is not None:
+        return Stalled(connection, server.cluster, stalled.for_, rule)
     return connection
 
 
@@ -63,7 +64,10 @@ class Refused:
 
     parked = False
 
-    def __init__(self, client: socket.socket, active_ms: int, *, reset: bool) -> None:
+    def __init__(
+        self, client: socket.socket, info: ConnectionInfo, active_ms: int, *, reset: bool
+    ) -> None:
+        self.info = info
         self._transport = SocketTransport(client)
         self._reset = reset
         self.active_ms = active_ms
@@ -76,11 +80,15 @@ class Refused:
 
 
 class Stalled:
-    """A connection on which nothing is said for a time, or for ever."""
+    """A connection on which nothing is said for a time, or for as long as the rule is there."""
 
     parked = True  # it waits for us, so it is not idle
 
-    def __init__(self, connection: Served, cluster: Cluster, for_ms: int | None) -> None:
+    def __init__(
+        self, connection: Served, cluster: Cluster, for_ms: int | None, rule: ActiveRule
+    ) -> None:
+        self.info = connection.info
+        self._rule = rule
         self._connection = connection
         self._cluster = cluster
         self._for_ms = for_ms
@@ -90,6 +98,7 @@ class Stalled:
     async def run(self) -> None:
         with self._scope:
             over = trio.Event()
+            self._rule.when_removed(over.set)
             if self._for_ms is not None:
                 due_ms = self._cluster.now_ms() + self._for_ms
                 self._cluster.timers.call_at(due_ms, over.set)

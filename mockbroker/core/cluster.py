@@ -43,6 +43,7 @@ from mockbroker.core.topic import (
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
+    from mockbroker.core.faults.cluster_actions import ClockControl
     from mockbroker.core.faults.engine import FaultEngine
     from mockbroker.core.journal.journal import Journal
     from mockbroker.core.log.compaction import CompactionResult
@@ -123,6 +124,8 @@ class Cluster(Actions):
         # The fault engine, and the same while it has rules: what requests look at is `faults`.
         self.fault_engine: FaultEngine | None = None
         self.faults: FaultEngine | None = None
+        # What steers the clock by which `now_ms` goes; the run that serves the cluster sets it.
+        self.clock_control: ClockControl | None = None
         # Who writes down what changes, if anybody does.
         self.recorder: Recorder | None = None
         self.journal: Journal | None = None

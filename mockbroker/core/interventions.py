@@ -42,13 +42,15 @@ def stop_broker(
     cluster.controller.stop(broker, how, fence_after_ms or 0)
 
 
-def start_broker(cluster: Cluster, node_id: int) -> None:
-    """Start a stopped broker, with its logs as they were."""
+def start_broker(cluster: Cluster, node_id: int, *, new_port: bool = False) -> None:
+    """Start a stopped broker, with its logs as they were, on the ports it had or on new ones."""
     broker = _broker(cluster, node_id)
     if broker.state != STOPPED:
         raise ActionError(f"broker {node_id} is {broker.state}, not stopped")
     if not cluster.isolation.reaches_controller(node_id):
         raise ActionError(f"broker {node_id} cannot start: its way to the controller is cut")
+    if new_port:
+        broker.endpoints.clear()
     cluster.controller.start(broker)
 
 

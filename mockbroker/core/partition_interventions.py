@@ -161,6 +161,47 @@ def set_high_watermark(cluster: Cluster, topic: str, partition: int, offset: int
     found.force_high_watermark(offset)
 
 
+def hold_last_stable_offset(cluster: Cluster, topic: str, partition: int | None) -> None:
+    """Let read_committed consumers see nothing beyond what is stable now, until it is released."""
+    for found in _partitions(cluster, topic, partition):
+        found.limit_last_stable_offset(found.last_stable_offset)
+
+
+def release_last_stable_offset(cluster: Cluster, topic: str, partition: int | None) -> None:
+    """Let the last stable offset go to where it belongs."""
+    for found in _partitions(cluster, topic, partition):
+        found.limit_last_stable_offset(None)
+
+
+# -- topics ----------------------------------------------------------------------------------------
+
+
+def delete_records(
+    cluster: Cluster, topic: str, partition: int | None, before_offset: int | None = None
+) -> None:
+    """Move the log start to an offset, or without one to the high watermark."""
+    wanted = -1 if before_offset is None else before_offset
+    found = _partitions(cluster, topic, partition)
+    for each in found:
+        if wanted > each.high_watermark:
+            raise ActionError(
+                f"the high watermark of {_name(each)} is {each.high_watermark}, below {wanted}"
+            )
+    for each in found:
+        error, _ = each.delete_records(wanted)
+        if error:
+            raise ActionError(f"records of {_name(each)} cannot be deleted: its cleanup.policy")
+
+
+def recreate_topic(cluster: Cluster, topic: str) -> None:
+    """Delete a topic and create one of the same name, placement and configs, with another id."""
+    found = _topic(cluster, topic)
+    assignments = {each.index: list(each.replicas) for each in found.partitions}
+    configs = dict(found.configs.overrides)
+    cluster.delete_topic(topic)
+    cluster.create_topic(topic, assignments=assignments, configs=configs)
+
+
 # -- arguments -------------------------------------------------------------------------------------
 
 

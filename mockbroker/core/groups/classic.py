@@ -31,6 +31,7 @@ from mockbroker.core.groups.events import (
     NO_MEMBER_ID,
     Delete,
     Effect,
+    EndSession,
     Event,
     Heartbeat,
     HeartbeatResult,
@@ -41,6 +42,7 @@ from mockbroker.core.groups.events import (
     Loaded,
     Persist,
     Persisted,
+    Rebalance,
     Reply,
     StaticReplacement,
     Sync,
@@ -307,6 +309,14 @@ class ClassicGroup(GroupRounds):
         elif loaded.rebalance is not None:
             self._prepare_rebalance(loaded.rebalance, now_ms)
 
+    def _on_rebalance(self, rebalance: Rebalance, now_ms: int) -> None:
+        if self.state in (State.STABLE, State.COMPLETING):
+            self._prepare_rebalance(rebalance.reason, now_ms)
+
+    def _on_end_session(self, end: EndSession, now_ms: int) -> None:
+        self._drop(self.roster.members[end.member_id])
+        self._rebalance_or_complete(f"session of {end.member_id} was ended", now_ms)
+
     def _on_unload(self, unload: Unload, now_ms: int) -> None:
         for member in self.roster.members.values():
             self._answer_parked(member, unload.error, member.member_id)
@@ -331,6 +341,8 @@ _HANDLERS: dict[type, Callable[[ClassicGroup, Any, int], None]] = {
     Persisted: ClassicGroup._on_persisted,
     Tick: ClassicGroup._on_tick,
     Loaded: ClassicGroup._on_loaded,
+    Rebalance: ClassicGroup._on_rebalance,
+    EndSession: ClassicGroup._on_end_session,
     Unload: ClassicGroup._on_unload,
     Delete: ClassicGroup._on_delete,
 }

@@ -145,6 +145,18 @@ class Tick(msgspec.Struct, frozen=True):
     """`deadline_ms()` has been reached, or somebody thinks so; harmless when it has not."""
 
 
+class Rebalance(msgspec.Struct, frozen=True):
+    """Somebody wants a round, for the reason given; harmless while one is going on."""
+
+    reason: str
+
+
+class EndSession(msgspec.Struct, frozen=True):
+    """The member's session is over, though it may have been heard a moment ago."""
+
+    member_id: str
+
+
 class Loaded(msgspec.Struct, frozen=True):
     """The group has been read back from the log, whole: sessions start to run.
 
@@ -167,7 +179,19 @@ class Delete(msgspec.Struct, frozen=True):
     """The group is gone for good; only asked of an Empty group."""
 
 
-Event: TypeAlias = Join | Sync | Heartbeat | Leave | Persisted | Tick | Loaded | Unload | Delete
+Event: TypeAlias = (
+    Join
+    | Sync
+    | Heartbeat
+    | Leave
+    | Persisted
+    | Tick
+    | Rebalance
+    | EndSession
+    | Loaded
+    | Unload
+    | Delete
+)
 
 
 # -------------------------------------------------------------------------------------- effects

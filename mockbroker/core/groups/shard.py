@@ -81,6 +81,7 @@ class GroupShard:
         "_times",
         "broker_id",
         "consumers",
+        "forced",
         "groups",
         "loading",
         "offsets",
@@ -104,6 +105,8 @@ class GroupShard:
         self.offsets = OffsetStore()
         self.loading = False
         self.unloaded = False
+        # What puts an assignment that was set from outside in the place of the leader's.
+        self.forced: dict[str, Callable[[Sync], Sync]] = {}
         self.unreadable = 0  # records found while loading that nobody could have written
 
     # ---------------------------------------------------------------------------------- membership
@@ -134,6 +137,8 @@ class GroupShard:
         group = self.groups.get(group_id)
         if group is None and self.consumers.tell(group_id, sync):
             return
+        if sync.assignments and group_id in self.forced:
+            sync = self.forced[group_id](sync)
         if group is None:
             _answer(sync.slot, SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
         else:

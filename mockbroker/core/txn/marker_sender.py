@@ -63,13 +63,15 @@ class Errand:
 class MarkerSender:
     """The markers that one broker's coordinator has under way."""
 
-    __slots__ = ("_cluster", "_sweep", "broker_id", "under_way")
+    __slots__ = ("_cluster", "_sweep", "broker_id", "under_way", "withheld")
 
     def __init__(self, cluster: Cluster, broker_id: int) -> None:
         self._cluster = cluster
         self.broker_id = broker_id
         self.under_way: dict[Errand, None] = {}
         self._sweep: Timer | None = None
+        # Transactional ids whose markers do not set out, because a rule or a test says so.
+        self.withheld: set[str] = set()
 
     def send(
         self, shard: TransactionShard, transaction: TransactionalId, order: SendMarkers
@@ -89,6 +91,8 @@ class MarkerSender:
         if errand.shard.unloaded:
             del self.under_way[errand]  # whoever coordinates now sends markers of its own
             return
+        if errand.transaction.transactional_id in self.withheld:
+            return
         partition = self._cluster.partition(*errand.key)
         if partition is None:
             self._done(errand)  # a deleted topic needs no marker
@@ -101,6 +105,13 @@ class MarkerSender:
         )
         if not sent:
             self._retry(errand)
+
+    def send_withheld(self, transactional_id: str) -> None:
+        """Let the markers of an id set out again, and those that were withheld now."""
+        self.withheld.discard(transactional_id)
+        for errand in list(self.under_way):
+            if errand.transaction.transactional_id == transactional_id:
+                self._set_out(errand)
 
     def _retry(self, errand: Errand) -> None:
         due_ms = self._cluster.now_ms() + RETRY_MS

@@ -194,6 +194,12 @@ class TransactionShard:
         )
         self._run(transaction, event)
 
+    def look_at(self, transactional_id: str) -> None:
+        """Let an id see whether its time is up."""
+        transaction = self.transactions[transactional_id]
+        tick = Tick(spare_id=self._spare_id(transaction), server_version=self.server_version)
+        self._run(transaction, tick)
+
     def _spare_id(self, transaction: TransactionalId) -> int:
         return self._new_producer_id() if transaction.wants_spare_id else -1
 
@@ -343,7 +349,5 @@ class TransactionShard:
 
     def _on_timer(self, transactional_id: str) -> None:
         del self._timers[transactional_id]
-        transaction = self.transactions.get(transactional_id)
-        if transaction is not None:
-            tick = Tick(spare_id=self._spare_id(transaction), server_version=self.server_version)
-            self._run(transaction, tick)
+        if transactional_id in self.transactions:
+            self.look_at(transactional_id)

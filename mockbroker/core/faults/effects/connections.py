@@ -30,6 +30,15 @@ class StallHandshake(msgspec.Struct, frozen=True, kw_only=True):
     for_: Ms | None = msgspec.field(default=None, name="for")
 
 
+class CutOff(msgspec.Struct, frozen=True):
+    """The way between a client and a broker is cut: what is sent is not there before it is healed.
+
+    `cut_network` makes it, with `clients`. One way: only answers are lost on the way.
+    """
+
+    both_ways: bool = True
+
+
 class FailReauthentication(msgspec.Struct, frozen=True):
     """The next time the client proves itself on an open connection (KIP-368), it is refused."""
 

@@ -143,6 +143,12 @@ class ConsumerGroups:
         prelude += (record_of(group_id, change) for change in changes)
         return group
 
+    def change(self, group_id: str, changes: tuple[Change, ...]) -> None:
+        """Store and apply changes that nobody in the group has caused."""
+        group = self.groups[group_id]
+        self._perform(group, [Store(changes=changes)])
+        self._rearm(group)
+
     # ---------------------------------------------------------- members of the classic protocol
 
     def join(self, group_id: str, join: Join) -> bool:
