@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Annotated
 
 import msgspec
 import trio
 from starlette.responses import StreamingResponse
 
+from mockbroker.admin.bridge import ClusterUnavailableError
 from mockbroker.admin.v1.api import Api, Signal
 from mockbroker.admin.v1.endpoint import Call, Endpoint
 from mockbroker.admin.v1.problems import ProblemError
@@ -174,7 +175,8 @@ async def _matching(
             if after >= last:
                 await signal.wait()
     finally:
-        with trio.CancelScope(shield=True):
+        # The cluster may be gone, and its journal with it.
+        with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
             await api.cluster(lambda _: journal.followers.remove(told))
 
 
