@@ -69,6 +69,13 @@ GOALS: tuple[Goal, ...] = (
     Goal("groups-time", 3.0),
     Goal("flat-partitions", 1.2),
     Goal("flat-groups", 1.2),
+    *(
+        Goal(f"transactions-{driver}-{records}", 1.0, ("real",))
+        for driver in ("librdkafka", "franz-go")
+        for records in (1, 10, 100)
+    ),
+    Goal("open-transactions", 1.2),
+    Goal("aborted-transactions", 1.2),
     Goal("retention-week", 0.2),
 )
 

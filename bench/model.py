@@ -34,6 +34,7 @@ KILOBYTES = Unit("kB", 1e-3, 1)
 MEGABYTES = Unit("MB", 1e-6, 1)
 MEGABYTES_PER_SECOND = Unit("MB/s", 1e-6, 0, better="higher")
 TIMES = Unit("×", 1, 2)
+PER_SECOND = Unit("/s", 1, 0, better="higher")
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,21 @@ class Scale:
     partitions: int
     groups: int
     stored_bytes: int
+    transactions: int = 1000
+    """Transactions of one record that a turn makes, one after the other."""
+    open_transactions: int = 5000
+    aborted_transactions: int = 10_000
 
 
 FULL = Scale(
     5, {100: 100_000_000, 1024: 256_000_000}, 3, 3000, 5000, 2000, 10_000, 1000, 256_000_000
 )
-QUICK = Scale(2, {100: 20_000_000, 1024: 50_000_000}, 3, 600, 1000, 2000, 10_000, 1000, 64_000_000)
+QUICK = Scale(
+    2,
+    {100: 20_000_000, 1024: 50_000_000},
+    *(3, 600, 1000, 2000, 10_000, 1000, 64_000_000),
+    transactions=200,
+)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,19 @@ class Driver(Protocol):
         """
 
 
+class TransactingDriver(Protocol):
+    """A client with a transactional id, which is the topic's name."""
+
+    name: str
+    title: str
+
+    def prepare(self) -> None:
+        """Build or fetch it. Raises UnavailableError."""
+
+    def transact(self, bootstrap: str, topic: str, count: int, records: int) -> float:
+        """Seconds for `count` transactions of `records` records of 100 bytes, one by one."""
+
+
 class Librdkafka:
     """Built from C against the library inside confluent-kafka's wheel."""
 
@@ -61,6 +74,9 @@ class Librdkafka:
         """Seconds of each record; the command is `sequential` or `delivery`."""
         answer = self._run(command, bootstrap, topic, count, record_bytes)
         return [float(each) for each in answer["latencies_s"]]
+
+    def transact(self, bootstrap: str, topic: str, count: int, records: int) -> float:
+        return float(self._run("transact", bootstrap, topic, count, records)["seconds"])
 
     def _run(self, command: str, bootstrap: str, topic: str, count: int, number: int) -> Any:
         words = [str(self._program()), command, bootstrap, topic, str(count), str(number)]
@@ -97,6 +113,10 @@ class FranzGo:
         words = ["consume", bootstrap, topic, str(count), str(passes)]
         answer = json.loads(_output([str(self._program()), *words]))
         return float(answer["bytes"]) / float(answer["seconds"])
+
+    def transact(self, bootstrap: str, topic: str, count: int, records: int) -> float:
+        words = ["transact", bootstrap, topic, str(count), str(records)]
+        return float(json.loads(_output([str(self._program()), *words]))["seconds"])
 
     def _program(self) -> Path:
         try:
@@ -145,7 +165,10 @@ _MEBIBYTES, _CONSUMED, _FETCH_MS = 2, 4, 7
 fetch ms, fetch MiB/s, fetch records/s."""
 
 LIBRDKAFKA = Librdkafka()
-DRIVERS: tuple[Driver, ...] = (LIBRDKAFKA, FranzGo(), JavaTools())
+FRANZ_GO = FranzGo()
+DRIVERS: tuple[Driver, ...] = (LIBRDKAFKA, FRANZ_GO, JavaTools())
+TRANSACTING_DRIVERS: tuple[TransactingDriver, ...] = (LIBRDKAFKA, FRANZ_GO)
+"""The first speaks the first protocol of transactions, the second the second (KIP-890)."""
 
 
 def _librdkafka() -> Path:

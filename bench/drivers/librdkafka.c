@@ -4,6 +4,7 @@
  *   librdkafka consume    BOOTSTRAP TOPIC COUNT PASSES  bulk, from the beginning, PASSES times
  *   librdkafka sequential BOOTSTRAP TOPIC COUNT BYTES   one record in flight, acks=all
  *   librdkafka delivery   BOOTSTRAP TOPIC COUNT BYTES   produce to consume, one record at a time
+ *   librdkafka transact   BOOTSTRAP TOPIC COUNT RECORDS so many transactions of RECORDS records
  *
  * It is written in C because a Python client spends more time per record than any broker does.
  * The library is the one inside confluent-kafka's wheel, which ships no header: the few
@@ -58,11 +59,17 @@ int rd_kafka_query_watermark_offsets(rd_kafka_t *, const char *, int32_t, int64_
                                      int);
 const char *rd_kafka_err2str(int);
 int rd_kafka_last_error(void);
+typedef struct rd_kafka_error_s rd_kafka_error_t;
+const char *rd_kafka_error_string(const rd_kafka_error_t *);
+rd_kafka_error_t *rd_kafka_init_transactions(rd_kafka_t *, int);
+rd_kafka_error_t *rd_kafka_begin_transaction(rd_kafka_t *);
+rd_kafka_error_t *rd_kafka_commit_transaction(rd_kafka_t *, int);
 
 #define BATCH 1000
 #define OUTSTANDING_MAX 400000
 #define TIMEOUT_MS 15000
 #define WARM_UP 200
+#define TRANSACTED_BYTES 100
 
 static void fail(const char *what, const char *why) {
     fprintf(stderr, "%s: %s\n", what, why);
@@ -242,8 +249,34 @@ static void delivery(const char *bootstrap, const char *topic_name, int count, s
     print_latencies(latencies, count);
 }
 
+static void check(const char *what, const rd_kafka_error_t *error) {
+    if (error) fail(what, rd_kafka_error_string(error));
+}
+
+static void transact(const char *bootstrap, const char *topic_name, int count, int records) {
+    rd_kafka_conf_t *conf = producer_configuration(bootstrap);
+    set(conf, "linger.ms", "0");
+    set(conf, "transactional.id", topic_name);
+    rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, conf);
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, topic_name, NULL);
+    char *data = payload(TRANSACTED_BYTES);
+    check("init", rd_kafka_init_transactions(rk, TIMEOUT_MS));
+    double begun = 0;
+    for (int i = -count / 10; i < count; i++) {
+        if (i == 0) begun = now_s();
+        check("begin", rd_kafka_begin_transaction(rk));
+        for (int n = 0; n < records; n++) {
+            if (rd_kafka_produce(topic, 0, 0, data, TRANSACTED_BYTES, NULL, 0, NULL)) {
+                fail("produce", rd_kafka_err2str(rd_kafka_last_error()));
+            }
+        }
+        check("commit", rd_kafka_commit_transaction(rk, TIMEOUT_MS));
+    }
+    printf("{\"seconds\": %.9f}\n", now_s() - begun);
+}
+
 int main(int argc, char **argv) {
-    if (argc != 6) fail("usage", "COMMAND BOOTSTRAP TOPIC COUNT BYTES|PASSES");
+    if (argc != 6) fail("usage", "COMMAND BOOTSTRAP TOPIC COUNT BYTES|PASSES|RECORDS");
     const char *command = argv[1];
     int count = atoi(argv[4]), number = atoi(argv[5]);
     if (strcmp(command, "produce") == 0) {
@@ -254,6 +287,8 @@ int main(int argc, char **argv) {
         sequential(argv[2], argv[3], count, number);
     } else if (strcmp(command, "delivery") == 0) {
         delivery(argv[2], argv[3], count, number);
+    } else if (strcmp(command, "transact") == 0) {
+        transact(argv[2], argv[3], count, number);
     } else {
         fail(command, "no such command");
     }

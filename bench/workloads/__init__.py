@@ -14,6 +14,11 @@ from bench.workloads.footprint import (
 )
 from bench.workloads.groups import Rebalance
 from bench.workloads.latency import Delivery, Sequential
+from bench.workloads.transactions import (
+    AbortedTransactions,
+    OpenTransactions,
+    transaction_workloads,
+)
 from bench.workloads.wire import ApiVersions, Connections, FullMetadata
 
 WORKLOADS: tuple[Workload, ...] = (
@@ -30,5 +35,8 @@ WORKLOADS: tuple[Workload, ...] = (
     Rebalance(),
     FlatPartitions(),
     FlatGroups(),
+    *transaction_workloads(),
+    OpenTransactions(),
+    AbortedTransactions(),
     PassingWeek(),
 )

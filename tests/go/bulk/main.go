@@ -1,7 +1,8 @@
-// Bulk produce and consume by franz-go, for the bench; prints one JSON object.
+// Bulk produce and consume, and transactions, by franz-go, for the bench; prints one JSON object.
 //
-//	bulk produce BOOTSTRAP TOPIC COUNT BYTES
-//	bulk consume BOOTSTRAP TOPIC COUNT PASSES
+//	bulk produce  BOOTSTRAP TOPIC COUNT BYTES
+//	bulk consume  BOOTSTRAP TOPIC COUNT PASSES
+//	bulk transact BOOTSTRAP TOPIC COUNT RECORDS
 package main
 
 import (
@@ -26,16 +27,57 @@ func must[T any](value T, err error) T {
 
 func main() {
 	if len(os.Args) != 6 {
-		fmt.Fprintln(os.Stderr, "usage: bulk produce|consume BOOTSTRAP TOPIC COUNT BYTES|PASSES")
+		fmt.Fprintln(os.Stderr, "usage: bulk COMMAND BOOTSTRAP TOPIC COUNT NUMBER")
 		os.Exit(2)
 	}
 	seeds, topic := strings.Split(os.Args[2], ","), os.Args[3]
 	count, number := must(strconv.Atoi(os.Args[4])), must(strconv.Atoi(os.Args[5]))
-	if os.Args[1] == "produce" {
+	switch os.Args[1] {
+	case "produce":
 		produce(seeds, topic, count, number)
-	} else {
+	case "consume":
 		consume(seeds, topic, count, number)
+	case "transact":
+		transact(seeds, topic, count, number)
+	default:
+		must(0, fmt.Errorf("no such command: %s", os.Args[1]))
 	}
+}
+
+const transactedBytes = 100
+
+// transact makes transactions one by one; the topic's name is the transactional id as well.
+func transact(seeds []string, topic string, count, records int) {
+	client := must(kgo.NewClient(
+		kgo.SeedBrokers(seeds...),
+		kgo.TransactionalID(topic),
+		kgo.DefaultProduceTopic(topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.ProducerLinger(0),
+	))
+	ctx := context.Background()
+	value := make([]byte, transactedBytes)
+	sent := make([]*kgo.Record, records)
+	var begun time.Time
+	for i := -count / 10; i < count; i++ {
+		if i == 0 {
+			begun = time.Now()
+		}
+		if err := client.BeginTransaction(); err != nil {
+			must(0, err)
+		}
+		for n := range sent {
+			sent[n] = &kgo.Record{Value: value}
+		}
+		if err := client.ProduceSync(ctx, sent...).FirstErr(); err != nil {
+			must(0, err)
+		}
+		if err := client.EndTransaction(ctx, kgo.TryCommit); err != nil {
+			must(0, err)
+		}
+	}
+	fmt.Printf("{\"seconds\": %.9f}\n", time.Since(begun).Seconds())
 }
 
 func produce(seeds []string, topic string, count, bytes int) {
