@@ -1,0 +1,193 @@
+"""The admin API for commands: where it is, what its answers say, and how errors end a command."""
+
+from __future__ import annotations
+
+import functools
+import http.client
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec
+from urllib.parse import urlencode, urlsplit
+
+import click
+
+P = ParamSpec("P")
+
+ADMIN_ENVIRONMENT = "MOCKBROKER_ADMIN"
+TOKEN_ENVIRONMENT = "MOCKBROKER_ADMIN_TOKEN_FILE"  # noqa: S105 - the name of a variable
+DEFAULT_ADMIN = "http://127.0.0.1:9191"
+# Real time. Waiting is the server's: it answers when its own limit is over.
+TIMEOUT_S = 30.0
+
+
+class AdminClient:
+    """Speaks to one admin API. A problem ends the command with one line and exit code 1."""
+
+    def __init__(self, url: str, token: str | None = None) -> None:
+        parts = urlsplit(url if "//" in url else f"//{url}")
+        if (
+            parts.scheme not in ("", "http")
+            or parts.hostname is None
+            or parts.path not in ("", "/")
+        ):
+            raise click.BadParameter(f"{url!r} is not http://HOST:PORT", param_hint="--admin")
+        self.url = url
+        self._host, self._port = parts.hostname, parts.port
+        self._token = token
+
+    def get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
+        return self.request("GET", path, query=query)
+
+    def post(self, path: str, body: object, *, wait_s: float = 0.0) -> Any:
+        """`wait_s` is how long the server itself may wait before it answers."""
+        return self.request("POST", path, body, timeout_s=TIMEOUT_S + wait_s)
+
+    def delete(self, path: str) -> None:
+        self.request("DELETE", path)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, object] | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> Any:
+        connection, response = self._ask(method, path, body, query, timeout_s)
+        try:
+            text = response.read()
+        except OSError as error:
+            raise click.ClickException(f"{self.url}: {error}") from None
+        finally:
+            connection.close()
+        return json.loads(text) if text else None
+
+    def lines(self, path: str, query: Mapping[str, object]) -> Iterator[str]:
+        """The lines of an answer that goes on until the server ends."""
+        connection, response = self._ask("GET", path, None, query, None)
+        try:
+            for line in response:
+                yield line.decode().rstrip("\n")
+        finally:
+            connection.close()
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        query: Mapping[str, object] | None,
+        timeout_s: float | None,
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        headers = {} if self._token is None else {"authorization": f"Bearer {self._token}"}
+        data = None
+        if body is not None:
+            data = json.dumps(body).encode()
+            headers["content-type"] = "application/json"
+        if query:
+            path += "?" + urlencode(query, doseq=True)
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
+        try:
+            connection.request(method, path, data, headers)
+            response = connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise click.ClickException(
+                f"no admin API answers at {self.url}: {error}; `mockbroker serve` starts one"
+            ) from None
+        if response.status >= 400:
+            text = response.read()
+            connection.close()
+            raise click.ClickException(_problem(response.status, text))
+        return connection, response
+
+
+def _problem(status: int, text: bytes) -> str:
+    try:
+        detail = json.loads(text)["detail"]
+    except (ValueError, KeyError, TypeError):
+        detail = text.decode("utf-8", "replace").strip() or f"HTTP status {status}"
+    return str(detail)
+
+
+def admin_command(function: Callable[Concatenate[AdminClient, P], None]) -> Callable[..., None]:
+    """Give a command the options that find the admin API, and a client as its first argument."""
+
+    @click.option(
+        "--admin",
+        metavar="URL",
+        envvar=ADMIN_ENVIRONMENT,
+        default=DEFAULT_ADMIN,
+        show_default=True,
+        show_envvar=True,
+        help="Where the cluster's admin API is.",
+    )
+    @click.option(
+        "--admin-token-file",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+        envvar=TOKEN_ENVIRONMENT,
+        show_envvar=True,
+        help="The token it asks for, in a file.",
+    )
+    @functools.wraps(function)
+    def command(
+        admin: str, admin_token_file: Path | None, *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        token = None
+        if admin_token_file is not None:
+            token = admin_token_file.read_text(encoding="utf-8").strip()
+        function(AdminClient(admin, token), *args, **kwargs)
+
+    return command
+
+
+def read_data(text: str) -> dict[str, Any]:
+    """YAML or JSON: a file's name, `-` for standard input, or the data itself in braces."""
+    from msgspec import DecodeError, yaml
+
+    name = "the argument"
+    if text == "-":
+        name, text = "standard input", sys.stdin.read()
+    elif not text.lstrip().startswith("{"):
+        name = text
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.BadParameter(f"{name}: {error}") from None
+    try:
+        data = yaml.decode(text)
+    except DecodeError as error:
+        raise click.BadParameter(f"{name}: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict):
+        raise click.BadParameter(f"{name} holds {type(data).__name__}, not a mapping")
+    return data
+
+
+def named_values(texts: tuple[str, ...]) -> dict[str, Any]:
+    """`name=value` arguments; values are read as YAML, so `3` is a number and `[1, 2]` a list."""
+    from msgspec import DecodeError, yaml
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        try:
+            found[name] = yaml.decode(value)
+        except DecodeError as error:
+            raise click.BadParameter(f"{text!r}: {' '.join(str(error).split())}") from None
+    return found
+
+
+def milliseconds(text: str) -> int:
+    """`250` (ms), `250ms`, `45s`, `5m`, `2h`."""
+    from mockbroker.core.faults.convert import duration_ms
+    from mockbroker.core.faults.errors import RuleError
+
+    try:
+        return duration_ms(int(text) if text.isdigit() else text, "")
+    except RuleError as error:
+        raise click.BadParameter(error.reason) from None

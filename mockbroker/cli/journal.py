@@ -1,0 +1,88 @@
+"""`mockbroker journal` and `mockbroker verify`: what happened, and what must have."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from mockbroker.cli.admin_client import AdminClient, admin_command, named_values, read_data
+from mockbroker.cli.common import json_option
+
+_PAGE_EVENTS = 1_000
+
+
+@click.command()
+@click.argument("conditions", nargs=-1, metavar="[NAME=VALUE]…")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what happens next.")
+@click.option("--after", type=click.IntRange(min=0), default=0, help="Begin behind this number.")
+@json_option
+@admin_command
+def journal(
+    api: AdminClient, conditions: tuple[str, ...], follow: bool, after: int, as_json: bool
+) -> None:
+    r"""Print what happened to a running cluster, one line for each event.
+
+    \b
+    mockbroker journal -f kind=append topic=orders
+    mockbroker journal api=Fetch error=any --json
+    """
+    query: dict[str, Any] = {**named_values(conditions), "after": after}
+    if not as_json:
+        query["messages"] = "false"
+    show = _print_json if as_json else _print_line
+    if follow:
+        for line in api.lines("/v1/journal/stream", query):
+            if line.startswith("data: "):
+                show(json.loads(line.removeprefix("data: ")))
+        return
+    while True:
+        page = api.get("/v1/journal", {**query, "limit": _PAGE_EVENTS})
+        for event in page["events"]:
+            show(event)
+        if page["next"] <= query["after"] or page["next"] >= page["last_seq"]:
+            return
+        query["after"] = page["next"]
+
+
+def _print_json(event: dict[str, Any]) -> None:
+    click.echo(json.dumps(event, ensure_ascii=False))
+
+
+def _print_line(event: dict[str, Any]) -> None:
+    import msgspec
+
+    from mockbroker.core.journal.events import JournalEvent
+    from mockbroker.core.journal.verify import one_line
+
+    at = datetime.fromtimestamp(event["virtual_ms"] / 1000, UTC)
+    told = one_line(msgspec.convert(event, JournalEvent))
+    click.echo(f"{at.strftime('%H:%M:%S.%f')[:-3]} {told}")
+
+
+@click.command()
+@click.argument("expectation")
+@json_option
+@admin_command
+def verify(api: AdminClient, expectation: str, as_json: bool) -> None:
+    r"""Exit with 0 if the journal holds EXPECTATION, with 1 and the reasons if not.
+
+    It is a file (- is standard input) or the data itself in braces.
+
+    \b
+    mockbroker verify '{match: {kind: append, topic: orders}, exactly: 3}'
+    """
+    verdict = api.post("/v1/verify", read_data(expectation))
+    if as_json:
+        _print_json(verdict)
+    else:
+        import msgspec
+
+        from mockbroker.core.journal.verify import Verdict, explain
+
+        click.echo(explain(msgspec.convert(verdict, Verdict)))
+    if not verdict["holds"]:
+        sys.exit(1)

@@ -1,0 +1,80 @@
+"""`mockbroker action` and `mockbroker clock`: do something to a running cluster by hand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from mockbroker.cli.admin_client import AdminClient, admin_command, milliseconds, named_values
+
+
+@click.command()
+@click.argument("name")
+@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]…")
+@admin_command
+def action(api: AdminClient, name: str, arguments: tuple[str, ...]) -> None:
+    r"""Do NAME to the cluster.
+
+    \b
+    mockbroker action stop_broker node=2 how=unclean
+    mockbroker action move_leader topic=orders partition=0 node=3
+    """
+    api.post("/v1/actions", {name: named_values(arguments)})
+
+
+@click.group(no_args_is_help=True)
+def clock() -> None:
+    """Show the cluster's clock, freeze it, move it on."""
+
+
+@clock.command()
+@admin_command
+def show(api: AdminClient) -> None:
+    """Print the cluster's time and its rate."""
+    _print(api.get("/v1/clock"))
+
+
+@clock.command()
+@admin_command
+def freeze(api: AdminClient) -> None:
+    """Let the time stand still."""
+    _print(api.post("/v1/clock", {"freeze": True}))
+
+
+@clock.command()
+@admin_command
+def thaw(api: AdminClient) -> None:
+    """Follow real time again."""
+    _print(api.post("/v1/clock", {"freeze": False}))
+
+
+@clock.command()
+@click.argument("rate", type=float)
+@admin_command
+def rate(api: AdminClient, rate: float) -> None:
+    """Run RATE seconds for each second of real time."""
+    _print(api.post("/v1/clock", {"rate": rate}))
+
+
+@clock.command()
+@click.argument("duration")
+@click.option("--only", metavar="PART", help="retention, groups, group:ID or transactions.")
+@click.option("--with-connected", is_flag=True, help="Let sessions of connected members run out.")
+@admin_command
+def advance(api: AdminClient, duration: str, only: str | None, with_connected: bool) -> None:
+    """Move on by DURATION (45s, 2h, 7d), running all that falls due, in order."""
+    body: dict[str, Any] = {
+        "advance_ms": milliseconds(duration),
+        "spare_connected": not with_connected,
+    }
+    if only is not None:
+        body["only"] = only
+    _print(api.post("/v1/clock", body, wait_s=120))
+
+
+def _print(clock: dict[str, Any]) -> None:
+    at = datetime.fromtimestamp(clock["now_ms"] / 1000, UTC)
+    state = "frozen" if clock["rate"] == 0 else f"rate {clock['rate']:g}"
+    click.echo(f"{at.isoformat(timespec='milliseconds')} {clock['now_ms']} {state}")

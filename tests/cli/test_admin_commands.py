@@ -1,0 +1,146 @@
+"""`fault`, `action`, `clock`, `journal` and `verify` on a cluster that serves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from confluent_kafka import Producer
+
+from mockbroker.cli import main
+from mockbroker_fixtures import Cluster
+from tests.support.librdkafka import TIMEOUT_S
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[Cluster]:
+    with Cluster(brokers=2, topics={"orders": 1}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def run(kafka: Cluster) -> Iterator[Run]:
+    def command(*args: str, status: int = 0, stdin: str | None = None) -> Result:
+        environment = {"MOCKBROKER_ADMIN": kafka.admin_url}
+        result = CliRunner().invoke(main, list(args), input=stdin, env=environment)
+        assert result.exit_code == status, result.output
+        return result
+
+    yield command
+    kafka.faults.clear()
+
+
+def produced(kafka: Cluster, value: str) -> None:
+    producer = Producer(
+        {"bootstrap.servers": kafka.bootstrap_servers, "client.id": "shop", "log_level": 0}
+    )
+    producer.produce("orders", value)
+    assert producer.flush(TIMEOUT_S) == 0
+
+
+def test_a_rule_is_added_waited_for_and_taken_away(kafka: Cluster, run: Run) -> None:
+    rule = "{match: {api: Produce}, when: {times: 1}, do: {error: REQUEST_TIMED_OUT}}"
+    assert run("fault", "add", rule, "--name", "once").output == "once\n"
+    produced(kafka, "coffee")
+    assert "once fired 1 times" in run("fault", "wait", "once").output
+    assert json.loads(run("fault", "list", "--json").output)[0]["rules"][0]["hits"] == 1
+    listed = run("fault", "list").output
+    assert "once" in listed
+    run("fault", "remove", "once")
+    assert "there is no rule or set 'once'" in run("fault", "remove", "once", status=1).output
+
+
+def test_a_set_printed_by_show_can_be_added_again(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(
+        "name: slow\nrules:\n  - match: {api: Fetch}\n    do: {delay: 2s}\n", encoding="utf-8"
+    )
+    run("fault", "add", str(path))
+    shown = run("fault", "show", "slow").output
+    run("fault", "clear")
+    run("fault", "add", "-", stdin=shown)
+    assert run("fault", "show", "slow").output == shown
+    assert "delay" in shown
+
+
+@pytest.mark.parametrize(
+    ("plan", "status", "words"),
+    [
+        ("{match: {topik: x}, do: {delay: 1s}}", 1, 'did you mean "topic"'),
+        ("{match: [", 2, "the argument: "),
+        ("no-such-file.yaml", 2, "No such file"),
+        ("-", 2, "standard input holds list"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(run: Run, plan: str, status: int, words: str) -> None:
+    assert words in run("fault", "add", plan, status=status, stdin="- 1\n").output
+
+
+def test_what_is_held_is_let_go(kafka: Cluster, run: Run) -> None:
+    run("fault", "add", "{match: {api: Produce}, when: {times: 1}, do: {hold: {phase: before}}}")
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
+    producer.produce("orders", "tea")
+    kafka.faults.wait_held()
+    [held] = json.loads(run("fault", "held").output)
+    assert held["api"] == "Produce"
+    clash = run("fault", "release", str(held["id"]), "--drop", "--answer", "NONE", status=2)
+    assert "--answer goes without" in clash.output
+    run("fault", "release", str(held["id"]))
+    assert producer.flush(TIMEOUT_S) == 0
+
+
+def test_an_action_takes_named_values(kafka: Cluster, run: Run) -> None:
+    run("action", "stop_broker", "node=2", "how=unclean")
+    assert "is stopped already" in run("action", "stop_broker", "node=2", status=1).output
+    run("action", "start_broker", "node=2")
+    assert "stop_broker" in run("action", "stop_brker", status=1).output
+    assert "is not NAME=VALUE" in run("action", "stop_broker", "2", status=2).output
+
+
+def test_the_clock_is_shown_and_steered(run: Run) -> None:
+    assert run("clock", "freeze").output.endswith(" frozen\n")
+    first = int(run("clock", "show").output.split()[1])
+    assert int(run("clock", "advance", "2h").output.split()[1]) == first + 7_200_000
+    assert run("clock", "rate", "2").output.endswith(" rate 2\n")
+    assert run("clock", "thaw").output.endswith(" rate 1\n")
+    run("clock", "advance", "1s", "--only", "retention")
+    assert "part" in run("clock", "advance", "1s", "--only", "nothing", status=1).output
+    assert "is no duration" in run("clock", "advance", "soon", status=2).output
+
+
+def test_the_journal_is_printed_by_conditions(kafka: Cluster, run: Run) -> None:
+    produced(kafka, "juice")
+    lines = run("journal", "kind=append", "client_id=shop").output.splitlines()
+    assert lines
+    assert all(" append Produce client_id=shop topic=orders" in line for line in lines)
+    events = [
+        json.loads(line)
+        for line in run("journal", "api=Produce", "--json").output.split("\n")
+        if line
+    ]
+    assert {event["kind"] for event in events} >= {"request", "append", "response"}
+    assert any(event.get("message") for event in events)
+    assert 'did you mean "topic"' in run("journal", "topik=x", status=1).output
+
+
+def test_verify_exits_with_the_verdict(kafka: Cluster, run: Run) -> None:
+    produced(kafka, "water")
+    good = run("verify", "{match: {kind: append, topic: orders, client_id: shop}}")
+    assert "as expected (at least 1)" in good.output
+    bad = run("verify", "{match: {kind: append, client_id: shop, partition: 7}}", status=1)
+    assert "but partition was" in bad.output
+    verdict = run("verify", "{match: {kind: append, partition: 7}}", "--json", status=1)
+    assert json.loads(verdict.output)["holds"] is False
+
+
+def test_without_an_admin_api_the_remedy_is_named() -> None:
+    result = CliRunner().invoke(main, ["fault", "list", "--admin", "http://127.0.0.1:1"])
+    assert result.exit_code == 1
+    assert "`mockbroker serve` starts one" in result.output
+    result = CliRunner().invoke(main, ["fault", "list", "--admin", "ftp://x"])
+    assert result.exit_code == 2
