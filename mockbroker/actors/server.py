@@ -47,21 +47,13 @@ class ClusterServer:
         self.stats = Stats()
         self.clock = ClusterClock()
         self.data_dir: DataDir | None = None
-        stored = self._open_stored()
-        self.cluster = Cluster(
-            brokers=stored.specs(config) if stored else config.specs(),
-            configs=stored.configs(config) if stored else config.broker_configs(),
-            seed=config.seed,
-            now_ms=self.clock.now_ms,
-            kafka_version=config.kafka_version,
-        )
-        if config.journal_bytes:
-            self.cluster.keep_journal(Journal(time.time_ns, config.journal_bytes))
-        if stored is not None and stored.image is not None:
-            from mockbroker.actors.snapshots import put_back
-
-            put_back(self.cluster, stored.image)
-        self._security = self._secure()
+        try:
+            self.cluster = self._make_cluster()
+            self._security = self._secure()
+        except BaseException:
+            if self.data_dir is not None:
+                self.data_dir.close()
+            raise
         # The credentials of the users that the cluster was started with.
         self.initial_credentials = {
             user: dict(each)
@@ -79,6 +71,25 @@ class ClusterServer:
         self._watches_idle = False  # whether a timer is set for connections that grow idle
         self._nursery: trio.Nursery | None = None
         self.cluster.on_broker_state.append(self._broker_changed)
+
+    def _make_cluster(self) -> Cluster:
+        """A new cluster, or the one that is stored."""
+        config = self.config
+        stored = self._open_stored()
+        cluster = Cluster(
+            brokers=stored.specs(config) if stored else config.specs(),
+            configs=stored.configs(config) if stored else config.broker_configs(),
+            seed=config.seed,
+            now_ms=self.clock.now_ms,
+            kafka_version=config.kafka_version,
+        )
+        if config.journal_bytes:
+            cluster.keep_journal(Journal(time.time_ns, config.journal_bytes))
+        if stored is not None and stored.image is not None:
+            from mockbroker.actors.snapshots import put_back
+
+            put_back(cluster, stored.image)
+        return cluster
 
     def _secure(self) -> Security | None:
         if all(listener.security_protocol == "PLAINTEXT" for listener in self.config.listeners):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import struct
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from mockbroker.actors.config import SeedRecord, TopicSpec
+from mockbroker.cli import main
 from mockbroker.client import Client
-from tests.support.librdkafka import Delivery, flush, open_consumer, poll, settings, until, values
-from tests.support.serving import Served, free_block, serve_and_fail
+from mockbroker_fixtures import Cluster
+from tests.support.librdkafka import Delivery, flush, open_consumer, poll, settings, values
+from tests.support.serving import Served, free_block
 from tests.support.waiting import wait_until
 
 DATA = "cluster.log"
@@ -65,10 +69,10 @@ def test_a_producer_goes_on_over_kills_and_every_record_is_there_once(tmp_path, 
         )
         delivery = Delivery()
         sent = 0
-        for _ in range(3):
-            target = sent + 150
+        for _ in range(2):
+            target = sent + 60
             while len(delivery.messages) < target:
-                if sent < target + 50:
+                if sent < target + 30:
                     producer.produce("t", b"%d" % sent, partition=sent % 2, on_delivery=delivery)
                     sent += 1
                 producer.poll(0.001)
@@ -84,35 +88,35 @@ def test_a_producer_goes_on_over_kills_and_every_record_is_there_once(tmp_path, 
         assert got == list(range(index, sent, 2))
 
 
-def test_committed_offsets_survive_a_kill_and_a_consumer_reads_on(tmp_path):
-    with Lives(tmp_path, "--topic", "t") as lives:
+def test_groups_and_their_offsets_survive_a_kill(tmp_path):
+    with Lives(tmp_path, "--topic", "t:4") as lives:
         producer = Producer(patient(lives.bootstrap))
-        delivery = Delivery()
-        for at in range(5):
-            producer.produce("t", b"%d" % at, on_delivery=delivery)
-        flush(producer)
-        config = {"group.id": "g", "auto.offset.reset": "error", "enable.auto.commit": False}
-        consumer = Consumer({**patient(lives.bootstrap), **config, "session.timeout.ms": 30000})
+        config = {"group.id": "g", "auto.offset.reset": "earliest", "session.timeout.ms": 6000}
+        consumer = Consumer(
+            {**patient(lives.bootstrap), **config, "enable.auto.commit": False}  # only when told
+        )
         try:
-            consumer.assign([TopicPartition("t", 0, 0)])
-            assert values(poll(consumer, 3)) == ["0", "1", "2"]
-            consumer.commit(offsets=[TopicPartition("t", 0, 3)], asynchronous=False)
+            for value in (b"before", b"committed"):
+                producer.produce("t", value, partition=2)
+            flush(producer)
+            consumer.subscribe(["t"])
+            assert values(poll(consumer, 2)) == ["before", "committed"]
+            consumer.commit(asynchronous=False)
             lives.kill()
             lives.start()
-            assert consumer.committed([TopicPartition("t", 0)], 20)[0].offset == 3
-            for at in range(5, 8):
-                producer.produce("t", b"%d" % at, on_delivery=delivery)
+            assert consumer.committed([TopicPartition("t", 2)], 20)[0].offset == 2
+            producer.produce("t", b"after", partition=2)
+            flush(producer)
             found = []
-            wanted = ["3", "4", "5", "6", "7"]
 
-            def read_on() -> bool:
-                producer.poll(0)
+            def comes() -> bool:
                 message = consumer.poll(0.05)
                 if message is not None and message.error() is None:
                     found.append(message)
-                return values(found) == wanted
+                return bool(found)
 
-            wait_until(read_on)
+            wait_until(comes)
+            assert values(found) == ["after"]
         finally:
             consumer.close()
 
@@ -149,138 +153,63 @@ def test_transactions_end_as_they_were_decided(tmp_path):
             assert ends == [8, 8]
 
 
-def test_a_group_of_consumers_goes_on_over_a_kill(tmp_path):
-    with Lives(tmp_path, "--topic", "t:4") as lives:
-        producer = Producer(patient(lives.bootstrap))
-        config = {"group.id": "g", "auto.offset.reset": "earliest", "session.timeout.ms": 6000}
-        consumer = Consumer({**patient(lives.bootstrap), **config})
-        try:
-            consumer.subscribe(["t"])
-            until(lambda: len(consumer.assignment()) == 4, consumer)
-            lives.kill()
-            lives.start()
-            producer.produce("t", b"after", partition=2)
-            flush(producer)
-            found = []
-
-            def comes() -> bool:
-                message = consumer.poll(0.05)
-                if message is not None and message.error() is None:
-                    found.append(message)
-                return bool(found)
-
-            wait_until(comes)
-            assert values(found) == ["after"]
-        finally:
-            consumer.close()
+# --------------------------------------------------------------------------------------- the flags
 
 
-# ---------------------------------------------------------------------------------------- the file
-
-
-@pytest.fixture
-def stopped(tmp_path: Path) -> Path:
-    """A data directory with ten records in topic t, each in a frame of its own."""
-    with Served("--data-dir", str(tmp_path), "--topic", "t", "--brokers", "1") as served:
-        with Client(served.bootstrap_servers) as client:
-            for at in range(10):
-                client.produce("t", [b"%d" % at])
-        served.stop()
-    return tmp_path
-
-
-def test_a_write_that_was_cut_off_is_dropped_with_one_line(stopped):
-    path = stopped / DATA
-    data = path.read_bytes()
-    path.write_bytes(data[:-7])
-    with Served("--data-dir", str(stopped)) as served:
-        with Client(served.bootstrap_servers) as client:
-            assert client.list_offsets("t")[0].offset == 9
-        ended = served.stop()
-    (line,) = [line for line in ended.stderr.splitlines() if DATA in line]
-    assert f"{path}: cut off at byte " in line
-
-
-def test_damage_is_told_with_its_place_and_nothing_is_started(stopped):
-    path = stopped / DATA
-    data = bytearray(path.read_bytes())
-    at = data.rindex(b"7", 0, len(data))
-    data[at] ^= 1
-    path.write_bytes(data)
-    ended = serve_and_fail("--data-dir", str(stopped), "--port", "0", "--no-admin")
-    assert ended.code == 2
-    assert ended.stdout == ""
-    assert f"{path} is damaged at byte " in ended.stderr
-    assert "--recover" in ended.stderr
-    assert path.read_bytes() == data
-
-
-def test_with_recover_all_before_the_damage_is_kept(stopped):
-    path = stopped / DATA
-    data = bytearray(path.read_bytes())
-    (size,) = struct.unpack_from(">I", data, 16)
-    assert size
-    at = data.rindex(b"7", 0, len(data))
-    data[at] ^= 1
-    path.write_bytes(data)
-    with Served("--data-dir", str(stopped), "--recover") as served:
-        with Client(served.bootstrap_servers) as client:
-            assert client.list_offsets("t")[0].offset == 7
-        ended = served.stop()
-    assert f"{path} is damaged at byte " in ended.stderr
-    assert (stopped / "cluster.log.damaged").read_bytes() == data
-    with Served("--data-dir", str(stopped)) as served, Client(served.bootstrap_servers) as client:
-        assert client.list_offsets("t")[0].offset == 7
-
-
-def test_one_directory_serves_one_process(tmp_path):
-    with Served("--data-dir", str(tmp_path)) as served:
-        ended = serve_and_fail("--data-dir", str(tmp_path), "--port", "0", "--no-admin")
-        assert ended.code == 2
-        assert f"{tmp_path} is in use by process {served.process.pid}" in ended.stderr
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a cluster of one broker, and ten records in topic t."""
+    directory = tmp_path_factory.mktemp("saved")
+    records = [SeedRecord(b"value %d" % at) for at in range(10)]
+    with Cluster(brokers=1, topics=[TopicSpec("t", records=records)]) as kafka:
+        kafka.save(directory)
+    return directory
 
 
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        (("--brokers", "2"), "brokers 1,2 are asked for, but stored are 1"),
-        (("--kafka-version", "3.9"), "plays Kafka 4.3; this one plays 3.9"),
-        (("--load", "elsewhere"), "cannot begin with what another one holds"),
-    ],
-)
-def test_flags_that_do_not_fit_are_refused(stopped, flags, complaint):
-    ended = serve_and_fail("--data-dir", str(stopped), *flags, "--port", "0", "--no-admin")
-    assert ended.code == 2
-    assert complaint in ended.stderr
-
-
-@pytest.mark.parametrize(
-    ("flags", "complaint"),
-    [
+        (("--data-dir", "SAVED", "--brokers", "2"), "brokers 1,2 are asked for, but stored are 1"),
+        (("--load", "SAVED", "--node-ids", "7"), "brokers 7 are asked for, but stored are 1"),
+        (("--load", "SAVED", "--kafka-version", "3.9"), "plays Kafka 4.3; this one plays 3.9"),
+        (("--data-dir", "SAVED", "--load", "x"), "cannot begin with what another one holds"),
         (("--sync",), "--sync is for --data-dir"),
         (("--recover",), "--recover is for --data-dir or --load"),
         (("--load", "/nowhere"), "cannot read /nowhere/cluster.log: No such file"),
+        (("--data-dir", "DAMAGED"), "cluster.log is damaged at byte "),
+        (("--load", "DAMAGED"), "With --recover, what stands before that is kept"),
     ],
 )
-def test_flags_that_lack_another_are_refused(flags, complaint):
-    ended = serve_and_fail(*flags, "--port", "0", "--no-admin")
-    assert ended.code == 2
-    assert complaint in ended.stderr
+def test_what_does_not_fit_is_refused(saved, tmp_path, flags, complaint):
+    for name in ("SAVED", "DAMAGED"):
+        shutil.copytree(saved, tmp_path / name)
+    path = tmp_path / "DAMAGED" / DATA
+    path.write_bytes(path.read_bytes().replace(b"value 7", b"value 8"))
+    arguments = [str(tmp_path / each) if each.isupper() else each for each in flags]
+    result = CliRunner().invoke(main, ["serve", *arguments, "--port", "0", "--no-admin"])
+    assert result.exit_code == 2, (result.output, result.exception)
+    assert result.stdout == ""
+    assert complaint in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
-def test_what_is_loaded_is_left_as_it_is(stopped):
-    before = (stopped / DATA).read_bytes()
-    for _ in range(2):
-        with Served("--load", str(stopped)) as served, Client(served.bootstrap_servers) as client:
-            assert client.list_offsets("t")[0].offset == 10
-            client.produce("t", [b"more"])
-    assert (stopped / DATA).read_bytes() == before
+def test_what_is_loaded_is_left_as_it_is(saved):
+    before = (saved / DATA).read_bytes()
+    with Served("--load", str(saved)) as served, Client(served.bootstrap_servers) as client:
+        assert client.list_offsets("t")[0].offset == 10
+        client.produce("t", [b"more"])
+    assert (saved / DATA).read_bytes() == before
 
 
-def test_configs_given_at_the_start_are_remembered_until_others_are_given(tmp_path):
+def test_a_directory_in_use_is_refused_and_configs_are_remembered(tmp_path):
     flags = ("--data-dir", str(tmp_path), "--brokers", "1")
-    for more, partitions in ((("--config", "num.partitions=5"), 5), ((), 5)):
-        with Served(*flags, *more) as served, Client(served.bootstrap_servers) as client:
-            name = f"auto-{len(more)}"
-            wait_until(lambda c=client, n=name: bool(c.metadata([n]).topics[0].partitions))
-            assert len(client.metadata([name]).topics[0].partitions) == partitions
+    with Served(*flags, "--config", "message.max.bytes=777777") as served:
+        other = CliRunner().invoke(main, ["serve", *flags, "--port", "0", "--no-admin"])
+        assert other.exit_code == 2
+        assert f"{tmp_path} is in use by process {served.process.pid}" in other.stderr
+        served.stop()
+    with Cluster(
+        data_dir=tmp_path
+    ) as kafka:  # three brokers by default: the directory knows better
+        assert kafka.call(lambda core: core.config("message.max.bytes")) == 777777
+        assert kafka.call(lambda core: list(core.brokers)) == [1]
