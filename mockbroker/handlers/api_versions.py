@@ -23,6 +23,8 @@ _NEEDS: dict[str, tuple[int, ApiKey, int]] = {
     "share.version": (1, ApiKey.SHARE_GROUP_HEARTBEAT, 1),
     "streams.version": (1, ApiKey.STREAMS_GROUP_HEARTBEAT, 0),
 }
+# Served always, but told of only where there is somebody to receive it, as in Kafka.
+_TELEMETRY = frozenset((ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY))
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", re.ASCII)
 
 
@@ -59,6 +61,7 @@ def api_versions_response(cluster: Cluster, version: int) -> ApiVersionsResponse
             ApiVersion(key, served.advertised_min, min(served.max_version, cap))
             for key, served in sorted(APIS.items())
             if (cap := cluster.profile.max_versions.get(key, -1)) >= served.min_version
+            and (key not in _TELEMETRY or cluster.telemetry.receives)
         ],
         supported_features=[
             SupportedFeatureKey(name, low, high)

@@ -103,12 +103,34 @@ class ConnectionInfo:
         self.software_version = "unknown"
 
 
-class RequestContext:
-    """One request's surroundings: cluster, broker, listener, header, connection, time of arrival
-    (ms), and its number in the journal (0 without one).
+class Marks:
+    """What rules did to a request: their names, and `fate`, what became of its answer instead of
+    being sent ("" for an answer that went out).
     """
 
-    __slots__ = ("bill", "broker", "cluster", "connection", "header", "listener", "now_ms", "seq")
+    __slots__ = ("fate", "rules")
+
+    def __init__(self, rules: tuple[str, ...]) -> None:
+        self.rules = rules
+        self.fate = ""
+
+
+class RequestContext:
+    """One request's surroundings: cluster, broker, listener, header, connection, time of arrival
+    (ms), and its number in the journal (0 without one). `marks` is set where rules fire for it.
+    """
+
+    __slots__ = (
+        "bill",
+        "broker",
+        "cluster",
+        "connection",
+        "header",
+        "listener",
+        "marks",
+        "now_ms",
+        "seq",
+    )
 
     def __init__(
         self,
@@ -126,6 +148,7 @@ class RequestContext:
         self.connection = connection
         self.now_ms = now_ms
         self.seq = 0
+        self.marks: Marks | None = None
         # What the request took, while quotas are set.
         self.bill: Bill | None = None
 
@@ -182,6 +205,7 @@ APIS: dict[int, Api] = {}
 # What a broker passes on to the controller (KIP-590).
 FORWARDED = frozenset(
     (
+        "ADD_RAFT_VOTER",
         "ALTER_CLIENT_QUOTAS",
         "ALTER_CONFIGS",
         "ALTER_PARTITION_REASSIGNMENTS",
@@ -197,6 +221,7 @@ FORWARDED = frozenset(
         "EXPIRE_DELEGATION_TOKEN",
         "INCREMENTAL_ALTER_CONFIGS",
         "LIST_PARTITION_REASSIGNMENTS",
+        "REMOVE_RAFT_VOTER",
         "RENEW_DELEGATION_TOKEN",
         "UNREGISTER_BROKER",
         "UPDATE_FEATURES",

@@ -15,6 +15,7 @@ from mockbroker.core.quotas.throttling import Entity, Throttling, address_of
 from mockbroker_protocol import ErrorCode
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
+_ORDER = (CLIENT_ID, USER, IP)
 
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
 # Quota -> the largest whole number it may be, or None where fractions are fine (QuotaConfig).
@@ -44,10 +45,14 @@ class Component(NamedTuple):
 
 
 def entity_of(pairs: Iterable[tuple[str, str | None]]) -> Entity:
-    """An entity in the order by which entities are compared; of two names of a type the last
-    counts.
+    """An entity in the order by which entities are compared, which is that of Java's maps; of two
+    names of a type the last counts.
     """
-    return tuple(sorted(dict(pairs).items()))
+    return tuple(sorted(dict(pairs).items(), key=_place))
+
+
+def _place(pair: tuple[str, str | None]) -> tuple[int, str]:
+    return (_ORDER.index(pair[0]) if pair[0] in _ORDER else len(_ORDER), pair[0])
 
 
 class ClientQuotas:
@@ -174,6 +179,5 @@ def _matches(component: Component, names: Mapping[str, str | None]) -> bool:
     entity_type, match, name = component
     if entity_type not in names:
         return False
-    if match == Match.SPECIFIED:
-        return names[entity_type] is not None
-    return names[entity_type] == name  # the default's name is None, as in the filter
+    # A type that is only specified has any name, the default's too, which is None in the filter.
+    return match == Match.SPECIFIED or names[entity_type] == name

@@ -8,9 +8,12 @@ from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.client_quotas import ClientQuotas, Component, Match, entity_of
 from mockbroker_protocol import ErrorCode
 
-WINDOWS = dict.fromkeys(("quota.window.num", "controller.quota.window.num"), 11) | dict.fromkeys(
-    ("quota.window.size.seconds", "controller.quota.window.size.seconds"), 1
-)
+WINDOWS: dict[str, int] = {
+    "quota.window.num": 11,
+    "quota.window.size.seconds": 1,
+    "controller.quota.window.num": 11,
+    "controller.quota.window.size.seconds": 1,
+}
 USER = entity_of([("user", "u")])
 DEFAULT_CLIENT = entity_of([("client-id", None)])
 BOTH = entity_of([("user", "u"), ("client-id", "c")])
@@ -35,7 +38,7 @@ def quotas() -> ClientQuotas:
         ([Component("user", Match.EXACT, "u")], True, [USER]),
         ([Component("user", Match.EXACT, "v")], False, []),
         ([Component("client-id", Match.DEFAULT, None)], True, [DEFAULT_CLIENT]),
-        ([Component("client-id", Match.SPECIFIED, None)], False, [BOTH]),
+        ([Component("client-id", Match.SPECIFIED, None)], False, [DEFAULT_CLIENT, BOTH]),
         ([Component("ip", Match.SPECIFIED, None)], True, [ADDRESS]),
     ],
 )

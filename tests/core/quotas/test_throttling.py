@@ -15,7 +15,7 @@ from mockbroker.core.quotas.throttling import (
 from mockbroker_protocol import ErrorCode
 
 NOW_MS = 1_700_000_000_000
-WINDOWS = {
+WINDOWS: dict[str, int] = {
     "quota.window.num": 11,
     "quota.window.size.seconds": 1,
     "controller.quota.window.num": 11,

@@ -104,6 +104,8 @@ SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("socket.request.max.bytes", INT, "104857600", at_least(1)),
     ConfigDef("socket.send.buffer.bytes", INT, "102400"),
     ConfigDef("telemetry.max.bytes", INT, "1048576", at_least(1)),
+    # Our own, not Kafka's: whether brokers advertise telemetry, as those with a plugin for it do.
+    ConfigDef("telemetry.receiver", BOOLEAN, "false", internal=True),
     ConfigDef("unstable.api.versions.enable", BOOLEAN, "false", internal=True),
     ConfigDef("unstable.feature.versions.enable", BOOLEAN, "false", internal=True),
 )

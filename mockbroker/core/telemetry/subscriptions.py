@@ -1,0 +1,89 @@
+"""Which metrics which clients are asked for, and the id by which both sides know that.
+
+A *subscription* is a config resource of type CLIENT_METRICS: prefixes of metric names, an interval,
+and selectors of clients. What a client is asked for is the union of those that match it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from mockbroker.core.configs.defs import CLIENT_METRICS_CONFIGS
+from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker_protocol.records._crc32c import crc32c
+
+DEFAULT_INTERVAL_MS = 300_000
+ALL_METRICS = "*"
+
+
+class Asked(NamedTuple):
+    """What one client is asked for: prefixes, in the order they are told, and how often."""
+
+    metrics: tuple[str, ...]
+    interval_ms: int
+
+
+def asked_of(subscriptions: Mapping[str, Mapping[str, str]], client: Mapping[str, str]) -> Asked:
+    """What the subscriptions, by name, ask of a client with these attributes."""
+    interval_ms = DEFAULT_INTERVAL_MS
+    metrics: dict[str, None] = {}
+    for configs in subscriptions.values():
+        if not _matches(_texts(configs, "match"), client):
+            continue
+        metrics |= dict.fromkeys(_java_order(_texts(configs, "metrics")))
+        interval = CLIENT_METRICS_CONFIGS["interval.ms"].parse(
+            configs.get("interval.ms", str(DEFAULT_INTERVAL_MS))
+        )
+        assert isinstance(interval, int)
+        interval_ms = min(interval_ms, interval)
+    if ALL_METRICS in metrics:
+        return Asked((ALL_METRICS,), interval_ms)
+    return Asked(_java_order(metrics), interval_ms)
+
+
+def subscription_id(asked: Asked, instance_id: bytes) -> int:
+    """The CRC-32C of what is asked for, mixed with Java's hash of the client's id."""
+    text = f"[{', '.join(asked.metrics)}]{asked.interval_ms}"
+    value = crc32c(text.encode()) ^ _uuid_hash(instance_id)
+    return value - (1 << 32) if value & 0x80000000 else value
+
+
+def _texts(configs: Mapping[str, str], name: str) -> tuple[str, ...]:
+    value = CLIENT_METRICS_CONFIGS[name].parse(configs.get(name, ""))
+    assert isinstance(value, tuple)
+    return value
+
+
+def _matches(selectors: Iterable[str], client: Mapping[str, str]) -> bool:
+    """Whether all selectors do: `client_software_name=.*Java.*`, the whole attribute."""
+    for selector in selectors:
+        name, _, expression = selector.partition("=")
+        attribute = client.get(name.strip())
+        if attribute is None or not re.fullmatch(expression.strip(), attribute):
+            return False
+    return True
+
+
+def _java_order(texts: Iterable[str]) -> tuple[str, ...]:
+    """Distinct texts in the order of a Java HashSet, which shows in answers and in the id."""
+    distinct = list(dict.fromkeys(texts))
+    buckets = 16
+    while len(distinct) > buckets * 3 // 4:
+        buckets *= 2
+    return tuple(sorted(distinct, key=lambda text: _spread(string_hash(text)) & (buckets - 1)))
+
+
+def _spread(value: int) -> int:
+    value &= 0xFFFFFFFF
+    return value ^ (value >> 16)
+
+
+def _uuid_hash(uuid: bytes) -> int:
+    """Kafka's Uuid.hashCode, without its sign."""
+    words = (int.from_bytes(uuid[i : i + 4], "big") for i in range(0, 16, 4))
+    value = 0
+    for word in words:
+        value ^= word
+    return value

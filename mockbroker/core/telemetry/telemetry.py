@@ -1,0 +1,277 @@
+"""What brokers know of clients that push metrics, and what those pushed (ClientMetricsManager).
+
+Each broker knows the *instances* it has heard of: a client under the id that it took or was given,
+what it is asked for, and when it spoke last. It forgets an instance whose connection has ended, or
+which has been silent for three of its intervals and a minute. What is pushed is kept, the newest
+pushes up to a number and a size, for whoever tests a client.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from mockbroker.core.errors import ApiError
+from mockbroker.core.ids import METADATA_TOPIC_ID, ZERO_UUID, uuid_text
+from mockbroker.core.telemetry.otlp import Point, points
+from mockbroker.core.telemetry.subscriptions import Asked, asked_of, subscription_id
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records.compression import CompressionType, decompress
+from mockbroker_protocol.records.errors import RecordsError
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.timers import Timer
+
+# In the order that Kafka prefers: zstd, lz4, gzip, snappy. Uncompressed pushes are taken as well.
+ACCEPTED_COMPRESSION = (4, 3, 1, 2)
+INSTANCES_MAX = 16_384  # of one broker (ClientMetricsManager.CACHE_MAX_SIZE)
+EXPIRY_MS = 60_000
+PUSHES_KEPT = 1_000
+PUSHED_BYTES_KEPT = 16 * 1024 * 1024
+
+
+class ClientConnection(Protocol):
+    """A client's connection, as far as telemetry looks at it."""
+
+    closed: bool
+
+
+class Instance:
+    """One client, as one broker knows it."""
+
+    __slots__ = (
+        "asked",
+        "attributes",
+        "connection",
+        "expiry",
+        "instance_id",
+        "last_error",
+        "last_get_ms",
+        "last_push_ms",
+        "subscription_id",
+        "terminating",
+        "version",
+    )
+
+    def __init__(
+        self,
+        instance_id: bytes,
+        attributes: Mapping[str, str],
+        connection: ClientConnection,
+        asked: Asked,
+        version: int,
+    ) -> None:
+        self.instance_id = instance_id
+        self.attributes = attributes
+        self.connection = connection
+        self.asked = asked
+        self.version = version  # of the subscriptions that `asked` comes from
+        self.subscription_id = subscription_id(asked, instance_id)
+        self.last_get_ms = self.last_push_ms = 0
+        self.terminating = False
+        self.last_error = ErrorCode.NONE
+        self.expiry: Timer | None = None
+
+    def gets(self, now_ms: int) -> bool:
+        """Whether it may ask now: not sooner than its interval after it spoke last."""
+        last_ms = max(self.last_get_ms, self.last_push_ms)
+        if now_ms - last_ms >= self.asked.interval_ms:
+            self.last_get_ms = now_ms
+            return True
+        return False
+
+    def pushes(self, now_ms: int) -> bool:
+        """Whether it may push now: once after it asked, then not sooner than its interval."""
+        asked_since = self.last_get_ms > self.last_push_ms
+        if asked_since or now_ms - self.last_push_ms >= self.asked.interval_ms:
+            self.last_push_ms = now_ms
+            return True
+        return False
+
+
+class Push(NamedTuple):
+    """What a client pushed once, and who it was by its own words.
+
+    `attributes` are those by which subscriptions select clients: `client_id`,
+    `client_software_name`, …; `metrics` are the bytes as they came, still compressed.
+    """
+
+    time_ms: int
+    broker_id: int
+    instance_id: str
+    principal: str
+    attributes: Mapping[str, str]
+    terminating: bool
+    compression: int
+    metrics: bytes
+
+    def data(self, size_max: int = PUSHED_BYTES_KEPT) -> bytes:
+        """The metrics as OTLP. Raises RecordsError where they do not decompress."""
+        return bytes(decompress(self.compression, self.metrics, decompressed_bytes_max=size_max))
+
+    def points(self) -> list[Point]:
+        """The numbers in it. Raises RecordsError or OtlpError."""
+        return points(self.data())
+
+
+class Telemetry:
+    """The telemetry of a cluster; `pushes` holds what came in, the newest last."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._instances: dict[int, OrderedDict[bytes, Instance]] = {}
+        self._seen: dict[str, dict[str, str]] = {}
+        self._seen_at = -1
+        self._version = 0
+        self.pushes: deque[Push] = deque()
+        self._pushed_bytes = 0
+        # By error: how many requests were refused.
+        self.refused: dict[ErrorCode, int] = {}
+
+    @property
+    def receives(self) -> bool:
+        """Whether the brokers advertise telemetry, as those with a plugin for it do."""
+        return bool(self._cluster.config("telemetry.receiver"))
+
+    @property
+    def size_max(self) -> int:
+        return self._cluster.config_int("telemetry.max.bytes")
+
+    def instances(self, broker_id: int) -> list[Instance]:
+        """The clients that a broker knows at the moment."""
+        known: Mapping[bytes, Instance] = self._instances.get(broker_id, {})
+        return [instance for instance in known.values() if not instance.connection.closed]
+
+    def points(self) -> Iterator[tuple[Push, Point]]:
+        """Every number of every push that is kept. Raises RecordsError or OtlpError."""
+        for push in self.pushes:
+            for point in push.points():
+                yield push, point
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def subscribe(
+        self,
+        broker_id: int,
+        instance_id: bytes,
+        attributes: Mapping[str, str],
+        connection: ClientConnection,
+        now_ms: int,
+    ) -> Instance:
+        """A client asks what to push; the zero id asks for one. Raises ApiError when it asks too
+        often.
+        """
+        if instance_id == ZERO_UUID:
+            instance_id = self._cluster.ids.uuid()
+        instance = self._instance(broker_id, instance_id, attributes, connection, now_ms)
+        if not instance.gets(now_ms) and instance.last_error not in (
+            ErrorCode.UNKNOWN_SUBSCRIPTION_ID,
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        ):
+            raise self._refusal(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+        instance.last_error = ErrorCode.NONE
+        return instance
+
+    def push(
+        self, push: Push, instance_id: bytes, wanted_id: int, connection: ClientConnection
+    ) -> None:
+        """A client pushes, under the subscription `wanted_id`. Raises ApiError."""
+        if instance_id in (ZERO_UUID, METADATA_TOPIC_ID):
+            raise self._refusal(ErrorCode.INVALID_REQUEST)
+        instance = self._instance(
+            push.broker_id, instance_id, push.attributes, connection, push.time_ms
+        )
+        error = self._why_refused(push, instance, wanted_id)
+        instance.terminating = push.terminating
+        if error is None and push.metrics:
+            error = self._keep(push)
+        instance.last_error = error or ErrorCode.NONE
+        if error is not None:
+            raise self._refusal(error)
+
+    def _why_refused(self, push: Push, instance: Instance, wanted_id: int) -> ErrorCode | None:
+        if instance.terminating:
+            return ErrorCode.INVALID_REQUEST
+        if not instance.pushes(push.time_ms) and not push.terminating:
+            return ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        if wanted_id != instance.subscription_id:
+            return ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+        if push.compression not in CompressionType._value2member_map_:
+            return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        if len(push.metrics) > self.size_max:
+            return ErrorCode.TELEMETRY_TOO_LARGE
+        return None
+
+    def _keep(self, push: Push) -> ErrorCode | None:
+        """Keep a push among the newest; an error where a receiver could not read it."""
+        if self.receives:
+            try:
+                push.data(self.size_max)
+            except RecordsError:
+                return ErrorCode.INVALID_RECORD
+        self.pushes.append(push)
+        self._pushed_bytes += len(push.metrics)
+        while len(self.pushes) > PUSHES_KEPT or self._pushed_bytes > PUSHED_BYTES_KEPT:
+            self._pushed_bytes -= len(self.pushes.popleft().metrics)
+        return None
+
+    def _refusal(self, error: ErrorCode) -> ApiError:
+        self.refused[error] = self.refused.get(error, 0) + 1
+        return ApiError(error)
+
+    # -- instances ---------------------------------------------------------------------------------
+
+    def _instance(
+        self,
+        broker_id: int,
+        instance_id: bytes,
+        attributes: Mapping[str, str],
+        connection: ClientConnection,
+        now_ms: int,
+    ) -> Instance:
+        """What the broker knows of a client, brought up to date with the subscriptions."""
+        version = self._subscriptions_version()
+        known = self._instances.setdefault(broker_id, OrderedDict())
+        instance = known.get(instance_id)
+        if instance is None or instance.connection.closed or instance.version < version:
+            if instance is not None:
+                self._forget(broker_id, instance)
+            if instance is None or instance.connection.closed:
+                attributes = {**attributes, "client_instance_id": uuid_text(instance_id)}
+            else:
+                attributes = instance.attributes
+            asked = asked_of(self._cluster.configs.client_metrics, attributes)
+            instance = known[instance_id] = Instance(
+                instance_id, attributes, connection, asked, version
+            )
+            if len(known) > INSTANCES_MAX:
+                self._forget(broker_id, next(iter(known.values())))
+        known.move_to_end(instance_id)
+        if instance.expiry is not None:
+            instance.expiry.cancel()
+        delay_ms = max(EXPIRY_MS, 3 * instance.asked.interval_ms)
+        lapsed = instance
+        instance.expiry = self._cluster.timers.call_at(
+            now_ms + delay_ms, lambda: self._forget(broker_id, lapsed)
+        )
+        return instance
+
+    def _forget(self, broker_id: int, instance: Instance) -> None:
+        if instance.expiry is not None:
+            instance.expiry.cancel()
+        known = self._instances[broker_id]
+        if known.get(instance.instance_id) is instance:
+            del known[instance.instance_id]
+
+    def _subscriptions_version(self) -> int:
+        """Grows with every change of the subscriptions."""
+        configs = self._cluster.configs
+        if configs.version != self._seen_at:
+            self._seen_at = configs.version
+            now = {name: dict(own) for name, own in configs.client_metrics.items()}
+            if now != self._seen:
+                self._seen = now
+                self._version += 1
+        return self._version
