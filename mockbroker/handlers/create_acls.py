@@ -33,6 +33,9 @@ def create_acls(ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsRe
     if ctx.cluster.authorizer is None:
         result = AclCreationResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
         return CreateAclsResponse(results=[result] * len(request.creations))
+    if any(_is_for_filters(creation) for creation in request.creations):
+        result = AclCreationResult(ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        return CreateAclsResponse(results=[result] * len(request.creations))
     bindings: list[AclBinding] = []
     results: list[AclCreationResult] = []
     for creation in request.creations:
@@ -43,6 +46,16 @@ def create_acls(ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsRe
             results.append(AclCreationResult(error.error, error.message))
     ctx.cluster.acls.add(*bindings)
     return CreateAclsResponse(results=results)
+
+
+def _is_for_filters(creation: AclCreation) -> bool:
+    """Whether a creation says what only a filter may say; Kafka stumbles over the whole request."""
+    return (
+        creation.resource_type == ResourceType.ANY
+        or creation.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
+        or creation.operation == Operation.ANY
+        or creation.permission_type == Permission.ANY
+    )
 
 
 def _binding(creation: AclCreation) -> AclBinding:
@@ -60,13 +73,15 @@ def _binding(creation: AclCreation) -> AclBinding:
         raise _invalid(f"The cluster is called {CLUSTER_NAME}, not {acl.resource_name!r}.")
     if not acl.resource_name:
         raise _invalid("A resource needs a name.")
-    if acl.resource_type in (ResourceType.UNKNOWN, ResourceType.ANY):
+    if acl.resource_type is ResourceType.UNKNOWN:
         raise _invalid(f"There is no resource of type {creation.resource_type}.")
-    if acl.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
+    if acl.pattern_type is PatternType.UNKNOWN:
         raise _invalid(f"{creation.resource_pattern_type} is no type of a resource's pattern.")
-    if acl.operation in (Operation.UNKNOWN, Operation.ANY):
+    if ":" not in acl.principal:
+        raise _invalid(f"{acl.principal!r} is no principal; those are of the form User:name.")
+    if acl.operation is Operation.UNKNOWN:
         raise _invalid(f"{creation.operation} is no operation to allow or deny.")
-    if acl.permission not in (Permission.ALLOW, Permission.DENY):
+    if acl.permission is Permission.UNKNOWN:
         raise _invalid(f"{creation.permission_type} neither allows nor denies.")
     return acl
 

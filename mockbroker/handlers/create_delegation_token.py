@@ -27,18 +27,18 @@ def create_delegation_token(
         owner = f"{request.owner_principal_type}:{request.owner_principal_name}"
     if not may_ask(ctx):
         error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        return _refused(owner, requester, error, NO_TIME)
+        return _refused(owner, requester, error)
     if owner != requester and not Access(ctx).may(
         Operation.CREATE_TOKENS, ResourceType.USER, owner
     ):
         error = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
-        return _refused(owner, requester, error, NO_TIME)
+        return _refused(owner, requester, error)
     tokens = ctx.cluster.delegation_tokens
     renewers = [f"{r.principal_type}:{r.principal_name}" for r in request.renewers]
     try:
         token = tokens.create(owner, requester, renewers, request.max_lifetime_ms)
     except ApiError as refusal:
-        return _refused(owner, requester, refusal.error, 0)
+        return _refused(owner, requester, refusal.error)
     response = _named(owner, requester)
     response.issue_timestamp_ms = token.issued_ms
     response.expiry_timestamp_ms = token.expires_ms
@@ -56,11 +56,9 @@ def _named(owner: str, requester: str) -> CreateDelegationTokenResponse:
     return response
 
 
-def _refused(
-    owner: str, requester: str, error: ErrorCode, time: int
-) -> CreateDelegationTokenResponse:
-    """The broker has no times to tell (-1), the controller leaves them out (0)."""
+def _refused(owner: str, requester: str, error: ErrorCode) -> CreateDelegationTokenResponse:
     response = _named(owner, requester)
     response.error_code = error
-    response.issue_timestamp_ms = response.expiry_timestamp_ms = response.max_timestamp_ms = time
+    response.issue_timestamp_ms = response.expiry_timestamp_ms = NO_TIME
+    response.max_timestamp_ms = NO_TIME
     return response

@@ -38,4 +38,4 @@ def describe_acls(
         resources[key].acls.append(
             AclDescription(acl.principal, acl.host, acl.operation, acl.permission)
         )
-    return DescribeAclsResponse(error_message=None, resources=list(resources.values()))
+    return DescribeAclsResponse(resources=list(resources.values()))

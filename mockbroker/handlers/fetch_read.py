@@ -145,6 +145,8 @@ class FetchReader:
         self.must_answer = (
             self._urgent or total >= self._bytes_min or len(unknown) == len(self._targets)
         )
+        if len(unknown) > 1:
+            unknown.sort(key=_has_known_id)
         answers += unknown
         return answers
 
@@ -371,6 +373,11 @@ def _aborted(log: ReplicaLog, offset: int, size: int) -> list[AbortedTransaction
 
 def _unknown(target: FetchTarget, error: int) -> PartitionData:
     return PartitionData(target.request.partition, error, -1, records=b"")
+
+
+def _has_known_id(answer: Answer) -> bool:
+    """Those about ids that nobody has come first."""
+    return answer[1].error_code != _UNKNOWN_TOPIC_ID
 
 
 def _has_news(target: FetchTarget, data: PartitionData) -> bool:

@@ -176,10 +176,8 @@ def _describe_user_scram_credentials(
 ) -> DescribeUserScramCredentialsResponse:
     return DescribeUserScramCredentialsResponse(
         error_code=DENIED,
-        error_message=SENTENCE,
-        results=[
-            DescribeUserScramCredentialsResult("", DENIED, SENTENCE) for _ in request.users or ()
-        ],
+        error_message=None,
+        results=[DescribeUserScramCredentialsResult("", DENIED, None) for _ in request.users or ()],
     )
 
 
@@ -229,7 +227,7 @@ _TABLE: dict[ApiKey, tuple[Operation, Refuse]] = {
     ApiKey.DESCRIBE_CLIENT_QUOTAS: (
         O.DESCRIBE_CONFIGS,
         lambda _, __: DescribeClientQuotasResponse(
-            error_code=DENIED, error_message=SENTENCE, entries=None
+            error_code=DENIED, error_message=None, entries=None
         ),
     ),
     ApiKey.DESCRIBE_LOG_DIRS: (
@@ -249,7 +247,7 @@ _TABLE: dict[ApiKey, tuple[Operation, Refuse]] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: (O.DESCRIBE, _list_partition_reassignments),
     ApiKey.UNREGISTER_BROKER: (
         O.ALTER,
-        lambda _, __: UnregisterBrokerResponse(error_code=DENIED, error_message=""),
+        lambda _, __: UnregisterBrokerResponse(error_code=DENIED, error_message=SENTENCE),
     ),
     ApiKey.UPDATE_FEATURES: (
         O.ALTER,

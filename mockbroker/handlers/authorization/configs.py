@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
+from mockbroker.core.configs.alter import Op, check_changes
 from mockbroker.core.configs.alter import ResourceType as ConfigResourceType
+from mockbroker.core.errors import ApiError
 from mockbroker.core.security.acls import CLUSTER_NAME, Operation, ResourceType
 from mockbroker.handlers.authorization.access import (
     Access,
@@ -110,13 +112,28 @@ def incremental_alter_configs(
     return _alter(access, request, go, incremental.AlterConfigsResourceResponse)
 
 
+def _is_malformed(configs: list[Any]) -> bool:
+    """Whether the broker refuses changes before it asks who makes them."""
+    deletes = int(Op.DELETE)
+    valueless = (
+        c.name
+        for c in configs
+        if c.value is None and getattr(c, "config_operation", None) != deletes
+    )
+    try:
+        check_changes((c.name for c in configs), valueless)
+    except ApiError:
+        return True
+    return False
+
+
 def _alter(access: Access, request: Any, go: Go, make: Any) -> object:
-    """A resource that stands twice is refused for that, whoever asks."""
+    """A resource that stands twice, or changes that make no sense, are refused for that."""
     counts = Counter((r.resource_type, r.resource_name) for r in request.resources)
 
     def why(wanted: Any) -> ErrorCode | None:
         kind, name = wanted.resource_type, wanted.resource_name
-        if counts[kind, name] > 1:
+        if counts[kind, name] > 1 or _is_malformed(wanted.configs):
             return None
         return _why_denied(access, O.ALTER_CONFIGS, kind, name)
 
@@ -126,9 +143,9 @@ def _alter(access: Access, request: Any, go: Go, make: Any) -> object:
         for wanted in denied:
             error = why(wanted)
             assert error is not None
-            response.responses.append(
-                make(error, error.sentence, wanted.resource_type, wanted.resource_name)
-            )
+            kind = wanted.resource_type
+            message = None if kind == ConfigResourceType.BROKER_LOGGER else error.sentence
+            response.responses.append(make(error, message, kind, wanted.resource_name))
         return response
 
     return after(go(msgspec.structs.replace(request, resources=granted)), tell)

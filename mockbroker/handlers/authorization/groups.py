@@ -49,7 +49,7 @@ from mockbroker_protocol.messages.heartbeat import HeartbeatResponse
 from mockbroker_protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from mockbroker_protocol.messages.leave_group import LeaveGroupResponse
 from mockbroker_protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from mockbroker_protocol.messages.sync_group import SyncGroupResponse
+from mockbroker_protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,9 @@ TOPIC_DENIED = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
 FIND_BATCHES_SINCE = 4
+SHARE_SINCE = 6
 NULL_PROTOCOL_SINCE = 7
+PROTOCOL_NAMED_SINCE = 5
 UNSEEN_TOPICS = "The group has topics that the client is not authorized to describe."
 
 # -- members ---------------------------------------------------------------------------------------
@@ -71,9 +73,19 @@ def _join_refused(access: Access) -> JoinGroupResponse:
     return JoinGroupResponse(error_code=GROUP_DENIED, generation_id=-1, protocol_name=name)
 
 
+@guard(ApiKey.SYNC_GROUP, needs(group(O.READ), otherwise="`GROUP_AUTHORIZATION_FAILED`"))
+def sync_group(access: Access, request: SyncGroupRequest, go: Go) -> object:
+    """A request without the protocol that it has to name is refused for that."""
+    nameless = request.protocol_type is None or request.protocol_name is None
+    if access.ctx.api_version >= PROTOCOL_NAMED_SINCE and nameless:
+        return go(request)
+    if access.group(O.READ, request.group_id):
+        return go(request)
+    return SyncGroupResponse(error_code=GROUP_DENIED)
+
+
 _MEMBERS: dict[ApiKey, Callable[[Access], object]] = {
     ApiKey.JOIN_GROUP: _join_refused,
-    ApiKey.SYNC_GROUP: lambda _: SyncGroupResponse(error_code=GROUP_DENIED),
     ApiKey.HEARTBEAT: lambda _: HeartbeatResponse(error_code=GROUP_DENIED),
     ApiKey.LEAVE_GROUP: lambda _: LeaveGroupResponse(error_code=GROUP_DENIED),
 }
@@ -113,7 +125,7 @@ def consumer_group_heartbeat(
         error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     else:
         return go(request)
-    return ConsumerGroupHeartbeatResponse(error_code=error, error_message=error.sentence)
+    return ConsumerGroupHeartbeatResponse(error_code=error, error_message=None)
 
 
 # -- whoever looks at groups -----------------------------------------------------------------------
@@ -229,6 +241,8 @@ def delete_groups(access: Access, request: DeleteGroupsRequest, go: Go) -> objec
     ),
 )
 def find_coordinator(access: Access, request: FindCoordinatorRequest, go: Go) -> object:
+    if request.key_type == SHARE_KEY and access.ctx.api_version < SHARE_SINCE:
+        return go(request)
     if access.ctx.api_version < FIND_BATCHES_SINCE:
         error = _why_not_found(access, request.key_type, request.key)
         return go(request) if error is None else _not_found(error)

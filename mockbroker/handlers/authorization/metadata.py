@@ -6,7 +6,7 @@ those who may do everything, except where the client's own operations are asked 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from mockbroker.core.security.acls import Operation, ResourceType
 from mockbroker.core.security.authorized_operations import NOT_ASKED
@@ -63,7 +63,7 @@ def metadata(access: Access, request: MetadataRequest, go: Go) -> object:
         return go(request)
     else:
         ids = dict.fromkeys(t.topic_id for t in request.topics or () if t.topic_id != ZERO_UUID)
-        pieces = list(teller.by_id(list(ids))) if ids else teller.by_name()
+        pieces = teller.by_id(ids) if ids else teller.by_name()
     asked = version <= CLUSTER_OPERATIONS_UNTIL and request.include_cluster_authorized_operations
     operations = access.cluster_operations() if asked else NOT_ASKED
     return assemble(access.ctx.cluster, teller.shape, operations, pieces)
@@ -85,16 +85,18 @@ class _Teller:
             if self._access.topic(O.DESCRIBE, each.name):
                 yield self._existing(each)
 
-    def by_id(self, ids: list[bytes]) -> Iterator[bytes]:
-        """An id gives nothing away, so that an unknown one is called unknown."""
+    def by_id(self, ids: Iterable[bytes]) -> list[bytes]:
+        """An id gives nothing away, so that an unknown one is called unknown; those come first."""
+        unknown, told, unseen = [], [], []
         for topic_id in ids:
             found = self._cluster.topics_by_id.get(topic_id)
             if found is None:
-                yield self._bare(int(ErrorCode.UNKNOWN_TOPIC_ID), None, topic_id)
+                unknown.append(self._bare(int(ErrorCode.UNKNOWN_TOPIC_ID), None, topic_id))
             elif self._access.topic(O.DESCRIBE, found.name):
-                yield self._existing(found)
+                told.append(self._existing(found))
             else:
-                yield self._bare(DENIED, None, topic_id)
+                unseen.append(self._bare(DENIED, None, topic_id))
+        return unknown + told + unseen
 
     def by_name(self) -> list[bytes]:
         """What may be told first, then what may not be created, then what may not be known."""

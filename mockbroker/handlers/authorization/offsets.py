@@ -43,6 +43,7 @@ from mockbroker_protocol.messages.txn_offset_commit import (
 O = Operation  # noqa: E741 - as in the tables of Kafka
 GROUP_DENIED = int(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 TOPIC_DENIED = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+UNKNOWN_ID = int(ErrorCode.UNKNOWN_TOPIC_ID)
 TRANSACTION_DENIED = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 TOPIC_IDS_SINCE = 10
@@ -203,12 +204,25 @@ def offset_fetch(access: Access, request: OffsetFetchRequest, go: Go) -> object:
                 continue
             if wanted.topics is None:
                 line.topics = [t for t in line.topics if _may_see(access, t.name, t.topic_id)]
-            else:
-                line.topics = [*line.topics, *others]
+            elif others:
+                line.topics = _refused_last(wanted, [*line.topics, *others])
         response.groups = [lines[id(g)] for g in asked]
         return response
 
     return after(go(msgspec.structs.replace(request, groups=reduced)), tell)
+
+
+def _refused_last(
+    wanted: fetching.OffsetFetchRequestGroup, topics: list[fetching.OffsetFetchResponseTopics]
+) -> list[fetching.OffsetFetchResponseTopics]:
+    """Topics that may not be or are not known come last, in the order of the request."""
+    places = {(t.name, t.topic_id): place for place, t in enumerate(wanted.topics or ())}
+    told, refused = split(
+        topics,
+        lambda t: all(p.error_code not in (TOPIC_DENIED, UNKNOWN_ID) for p in t.partitions[:1]),
+    )
+    refused.sort(key=lambda t: places.get((t.name, t.topic_id), 0))
+    return told + refused
 
 
 def _may_see(access: Access, name: str, topic_id: bytes) -> bool:

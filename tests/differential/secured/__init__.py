@@ -1,0 +1,1 @@
+"""Cases for brokers that have an authorizer: what each principal may do, and what it is told."""
