@@ -21,6 +21,7 @@ from mockbroker_protocol.messages.produce import ProduceResponse
 
 if TYPE_CHECKING:
     from mockbroker.core.partition import Partition
+    from mockbroker.core.timers import Timer
     from mockbroker.handlers.base import RequestContext
     from mockbroker_protocol.records import BatchHeader
 
@@ -102,7 +103,16 @@ def error_and_message(error: int, version: int) -> tuple[int, str | None]:
 class _Asking:
     """A request that waits for the coordinator, who may ask it to come back later."""
 
-    __slots__ = ("_context", "_deadline_ms", "_gate", "_go_on", "_patient", "_reply", "_wanted")
+    __slots__ = (
+        "_context",
+        "_deadline_ms",
+        "_gate",
+        "_go_on",
+        "_patient",
+        "_reply",
+        "_timer",
+        "_wanted",
+    )
 
     def __init__(
         self,
@@ -119,6 +129,7 @@ class _Asking:
         self._go_on = go_on
         self._patient = patient
         self._reply: Reply | None = None
+        self._timer: Timer | None = None  # until when to wait before asking again
         config = context.cluster.config_int
         self._deadline_ms = context.now_ms + min(
             config("add.partitions.to.txn.retry.backoff.max.ms"), config("request.timeout.ms")
@@ -130,13 +141,24 @@ class _Asking:
             self._reply = Parked()
         return self._reply
 
+    def _settled(self, timer: Timer) -> None:
+        """The end that this waited for is complete, unless it has been asked again meanwhile."""
+        if self._timer is timer:
+            timer.cancel()
+            self._ask_again()
+
+    def _ask_again(self) -> None:
+        self._timer = None
+        self._gate.ask(self._wanted, self._take)
+
     def _take(self, verdict: Verdict) -> None:
         cluster = self._context.cluster
         now_ms = cluster.now_ms()
         if self._patient and now_ms < self._deadline_ms and _CONCURRENT in verdict.errors.values():
+            # Kafka asks again after this time. Nothing is lost by asking as soon as it makes sense.
             backoff_ms = cluster.config_int("add.partitions.to.txn.retry.backoff.ms")
-            ask = partial(self._gate.ask, self._wanted, self._take)
-            cluster.timers.call_at(now_ms + backoff_ms, ask)
+            self._timer = cluster.timers.call_at(now_ms + backoff_ms, self._ask_again)
+            self._gate.when_settled(partial(self._settled, self._timer))
             return
         self._context.now_ms = now_ms
         reply = self._go_on(verdict)

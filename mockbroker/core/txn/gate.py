@@ -174,6 +174,15 @@ class Gate:
         else:
             done(shard.verify(self._transactional_id, self._producer_id, self._epoch, partitions))
 
+    def when_settled(self, call: Callable[[], None]) -> None:
+        """Have `call` called when what is pending is over; it may be that nothing calls."""
+        coordinator_id = self.coordinator_id()
+        if coordinator_id is not None:
+            coordinator = self._cluster.brokers[coordinator_id].transactions
+            shard = coordinator.shard_of(self._transactional_id)
+            if not isinstance(shard, ErrorCode):
+                shard.when_settled(self._transactional_id, call)
+
     @property
     def cluster(self) -> Cluster:
         return self._cluster

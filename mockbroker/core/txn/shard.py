@@ -83,6 +83,7 @@ class TransactionShard:
         "_timers",
         "_times",
         "_unreplicated",
+        "_waiting",
         "epoch",
         "loading",
         "partition",
@@ -97,6 +98,7 @@ class TransactionShard:
         self._times = coordinator.times
         self._timers: dict[str, Timer] = {}
         self._unreplicated: list[_Unreplicated] = []
+        self._waiting: dict[str, list[Callable[[], None]]] = {}
         self.partition = partition
         self.epoch = partition.leader_epoch
         self.transactions: dict[str, TransactionalId] = {}
@@ -206,6 +208,10 @@ class TransactionShard:
     def _new_producer_id(self) -> int:
         return self._cluster.ids.producer_id(self._coordinator.broker_id)
 
+    def when_settled(self, transactional_id: str, call: Callable[[], None]) -> None:
+        """Have `call` called once no move of an id is pending; never, if the coordinator moves."""
+        self._waiting.setdefault(transactional_id, []).append(call)
+
     def marked(self, transaction: TransactionalId, partitions: tuple[TopicPartition, ...]) -> None:
         """Markers were written, or are not needed any more."""
         if not self.unloaded:
@@ -250,14 +256,20 @@ class TransactionShard:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
+        self._waiting.clear()
         self.transactions.clear()
 
     # ---------------------------------------------------------------------------------- the inside
 
     def _run(self, transaction: TransactionalId, event: Event) -> None:
         self._perform(transaction, transaction.handle(event, self._times.now_ms()))
-        if not self.unloaded:
-            self._rearm(transaction)
+        if self.unloaded:
+            return
+        self._rearm(transaction)
+        if self._waiting and transaction.pending is None:
+            now_ms = self._cluster.now_ms()
+            for call in self._waiting.pop(transaction.transactional_id, ()):
+                self._cluster.timers.call_at(now_ms, call)
 
     def _perform(self, transaction: TransactionalId, effects: list[Effect]) -> None:
         for effect in effects:

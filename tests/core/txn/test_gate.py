@@ -87,11 +87,27 @@ def test_a_producer_of_tv2_need_not_notice_that_an_end_takes_a_moment(node: TxnN
     node.cluster.replication.network.hooks.append(lambda message: 30)
     p.end(version=TV2)
     pending = p.send((b"next",))
-    node.advance(39)
+    node.advance(29)
     assert pending.parked
-    node.advance(1)
+    node.advance(1)  # the end is complete, and the leader asks again
     assert pending.response.responses[0].partition_responses[0].error_code == E.NONE
     assert node.words() == ["next"]
+
+
+def test_a_producer_of_tv2_that_waits_is_not_forgotten_with_its_coordinator() -> None:
+    """The leader asks the next coordinator when its time to ask again has come."""
+    node = TxnNode(racks=THREE)
+    p = node.txn()
+    p.produce()
+    p.end(version=TV2)
+    pending = p.send((b"next",))
+    assert pending.parked
+    other = next(n for n in (1, 2, 3) if n != p.broker)
+    node.cluster.move_coordinator(p.id, other, "transaction")
+    node.advance(20)
+    assert pending.response.responses[0].partition_responses[0].error_code == E.NONE
+    # What the first coordinator had sent arrives as well.
+    assert node.words() == ["v", "COMMIT", "COMMIT", "next"]
 
 
 def test_an_acks_0_produce_that_waits_is_not_answered(node: TxnNode) -> None:
