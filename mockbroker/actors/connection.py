@@ -368,6 +368,11 @@ class Connection:
             self._note(context, body, "")
         return self._send(header.correlation_id, body, route.flexible_response_header)
 
+    def note_unanswered(self, context: RequestContext, fate: str) -> None:
+        """Write down that a rule has seen to it that a request is not answered."""
+        if self._journal is not None:
+            self._note(context, None, fate)
+
     def _note(
         self,
         context: RequestContext,
@@ -376,7 +381,7 @@ class Connection:
         version: int | None = None,
     ) -> None:
         """Write down what became of a request; `version` is the answer's where it is another."""
-        header = context.header
+        header, marks = context.header, context.marks
         assert self._journal is not None
         self._journal.response(
             self._now_ms(),
@@ -387,7 +392,8 @@ class Connection:
             header.api_version if version is None else version,
             header.correlation_id,
             body,
-            outcome,
+            outcome if marks is None else marks.fate or outcome,
+            () if marks is None else marks.rules,
         )
 
     def _failed(

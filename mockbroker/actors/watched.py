@@ -26,7 +26,7 @@ from mockbroker.core.faults.facts import Facts
 from mockbroker.core.faults.holds import ANSWER, DROP, GO_ON, RESET, Held
 from mockbroker.core.faults.layouts import request_layout
 from mockbroker.core.faults.partial import Selection
-from mockbroker.handlers.base import Outcome, Parked, RequestContext
+from mockbroker.handlers.base import Marks, Outcome, Parked, RequestContext
 from mockbroker.handlers.faulty_answers import (
     applied_error,
     edited_answer,
@@ -67,6 +67,7 @@ def watch(
     decisions = engine.decide(facts)
     if not decisions:
         return None
+    context.marks = Marks(tuple(decision.rule.name for decision in decisions))
     return Watched(connection, engine, facts, decisions, context, route, started_ns)
 
 
@@ -126,6 +127,9 @@ class Watched(Unanswered):
             return await self._delivered(dropped)
         except _EndedError as ended:
             self._act()
+            self._connection.note_unanswered(
+                self._context, "dropped" if ended.ending is None else "closed"
+            )
             return self._end(ended.ending)
 
     # -- before ------------------------------------------------------------------------------------
@@ -256,6 +260,9 @@ class Watched(Unanswered):
         if not effects and dropped is None:
             rest = self._send_answer()
             return rest if rest is None else await self._muted(rest)
+        if dropped is not None:
+            assert self._context.marks is not None
+            self._context.marks.fate = "answer dropped"
         capture = Capture(self._connection._transport)
         self._connection._transport = capture  # type: ignore[assignment]
         try:

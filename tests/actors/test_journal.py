@@ -219,3 +219,56 @@ def test_secrets_are_not_shown(mock_kafka: Cluster) -> None:
 def test_a_cluster_without_a_journal_says_so(mock_kafka: Cluster) -> None:
     with pytest.raises(RuntimeError, match="keeps no journal"):
         mock_kafka.journal.events()
+
+
+@pytest.mark.mock_kafka(topics={"orders": 1})
+def test_rules_leave_their_names_on_what_they_touch(mock_kafka: Cluster) -> None:
+    mock_kafka.faults.add(
+        name="lose-one",
+        match={"api": "Produce"},
+        when={"times": 1},
+        do={"drop_reply": {"then": "reset"}},
+    )
+    produced(mock_kafka, "orders", 1)
+    [hit] = mock_kafka.journal.exactly(1, kind="fault", change="hit", rule="lose-one")
+    [lost] = mock_kafka.journal.exactly(1, kind="response", rule="lose-one")
+    assert (hit.request_seq, hit.client_id, hit.api) == (lost.request_seq, "loader", "Produce")
+    assert lost.outcome == "answer dropped"
+    retry = mock_kafka.journal.events(kind="response", api="Produce")[-1]
+    assert (retry.outcome, retry.rules, retry.errors) == (None, (), ())
+    mock_kafka.journal.in_order(
+        {"kind": "fault", "rule": "lose-one"},
+        {"kind": "append", "topic": "orders"},
+        {"kind": "response", "rule": "lose-one"},
+    )
+    mock_kafka.journal.exactly(1, kind="append", topic="orders")
+
+
+@pytest.mark.mock_kafka(topics={"orders": 1})
+def test_a_request_that_is_dropped_has_an_outcome_and_no_answer(mock_kafka: Cluster) -> None:
+    mock_kafka.faults.add(
+        name="deaf", match={"api": "Produce"}, when={"times": 1}, do={"close": {"how": "rst"}}
+    )
+    produced(mock_kafka, "orders", 1)
+    [refused] = mock_kafka.journal.exactly(1, kind="response", rule="deaf")
+    assert refused.outcome == "closed"
+    assert refused.message == {}
+
+
+@pytest.mark.mock_kafka(brokers=3)
+def test_actions_of_a_timeline_are_told_with_their_cause(mock_kafka: Cluster) -> None:
+    mock_kafka.clock.freeze()
+    mock_kafka.faults.add(
+        {
+            "name": "outage",
+            "timeline": [
+                {"at": "5s", "do": {"stop_broker": {"node": 2}}},
+                {"at": "6s", "do": {"stop_broker": {"node": 2}}},
+            ],
+        }
+    )
+    mock_kafka.clock.advance("10s")
+    done, failed = mock_kafka.journal.exactly(2, kind="action", change="stop_broker")
+    assert (done.rules, done.outcome) == (("outage",), None)
+    assert (failed.outcome, failed.reason) == ("failed", "broker 2 is stopped already")
+    assert failed.virtual_ms - done.virtual_ms == 1_000

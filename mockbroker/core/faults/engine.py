@@ -449,5 +449,8 @@ class FaultEngine:
 def engine_of(cluster: Cluster) -> FaultEngine:
     """The cluster's engine, made when it is first asked for."""
     if cluster.fault_engine is None:
+        from mockbroker.core.journal.faults import fault_observer
+
         cluster.fault_engine = FaultEngine(cluster)
+        cluster.fault_engine.on_fault.append(fault_observer(cluster))
     return cluster.fault_engine

@@ -52,6 +52,8 @@ class Surroundings(Protocol):
     def header(self) -> RequestHeader: ...
     @property
     def connection(self) -> Any: ...
+    @property
+    def seq(self) -> int: ...
 
 
 class Facts:
@@ -71,6 +73,7 @@ class Facts:
         "connection",
         "listener",
         "request",
+        "seq",
     )
 
     def __init__(self, cluster: Cluster, context: Surroundings, request: Any) -> None:
@@ -83,6 +86,7 @@ class Facts:
         self.api_version = header.api_version
         self.client_id = header.client_id or ""
         self.request = request
+        self.seq = context.seq
         self._targets: list[Target] | None = None
         self._layout: Layout | None = None
         self._batches: list[BatchHeader] | None = None
@@ -93,7 +97,7 @@ class Facts:
         facts: Facts = object.__new__(cls)
         facts.cluster, facts.broker, facts.listener = broker.cluster, broker, listener
         facts.connection, facts.api_key, facts.api_version = connection, -1, -1
-        facts.client_id, facts.request, facts._targets = "", None, []
+        facts.client_id, facts.request, facts._targets, facts.seq = "", None, [], 0
         facts._layout, facts._batches = None, []
         return facts
 
