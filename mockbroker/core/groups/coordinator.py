@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.classic import GroupSettings
 from mockbroker.core.groups.consumer.topics import ClusterTopics
-from mockbroker.core.groups.expiry import expire
+from mockbroker.core.groups.expiry_rounds import ExpiryRounds
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.hashing.java_hash import coordinator_partition
@@ -38,7 +38,7 @@ class GroupCoordinator:
 
     __slots__ = (
         "_cluster",
-        "_expiring",
+        "_expiry",
         "_shards",
         "broker_id",
         "offset_metadata_max",
@@ -61,7 +61,7 @@ class GroupCoordinator:
         self.offset_metadata_max = config("offset.metadata.max.bytes")
         self.topics = ClusterTopics(cluster)
         self._shards: dict[int, GroupShard] = {}
-        self._expiring = False
+        self._expiry: ExpiryRounds | None = None
         cluster.on_topic_deleted.append(self._on_topic_deleted)
 
     # --------------------------------------------------------------------------- finding shards
@@ -128,36 +128,35 @@ class GroupCoordinator:
         if partition.leader_id != self.broker_id:
             shard.unloaded = True
             return
+        if self._expiry is None:
+            self._expiry = ExpiryRounds(self._cluster, self._loaded_shards)
         load(shard, self._cluster.time_scopes.groups.now_ms())
-        shard.start()
-        if not self._expiring:
-            self._expiring = True
-            self._schedule_expiry()
+        shard.start(self._expiry.touched)
 
     # ------------------------------------------------------------------------------------- upkeep
 
-    def _schedule_expiry(self) -> None:
-        interval_ms = self._cluster.config_int("offsets.retention.check.interval.ms")
-        times = self._cluster.time_scopes.groups
-        times.call_at(times.now_ms() + interval_ms, self._on_expiry)
-
-    def _on_expiry(self) -> None:
-        self.expire_offsets()
-        self._schedule_expiry()
+    def _loaded_shards(self) -> list[GroupShard]:
+        return [each for each in self._shards.values() if not each.unloaded and not each.loading]
 
     def expire_offsets(self) -> None:
         """Drop what has outlived offsets.retention.minutes, and groups with nothing left."""
-        retention_ms = self._cluster.config_int("offsets.retention.minutes") * 60_000
-        for shard in list(self._shards.values()):
-            if not shard.unloaded and not shard.loading:
-                expire(shard, retention_ms)
+        if self._expiry is not None:
+            self._expiry.expire_all()
 
     def spare_connected(self, presence: Presence, by_ms: int) -> None:
         """Let the sessions of members whose connection is open end that much later."""
         for shard in self._shards.values():
-            shard.spare_connected(presence, by_ms)
+            for group_id in (*shard.groups, *shard.consumers.groups):
+                spare_group(shard, group_id, presence, by_ms)
 
     def _on_topic_deleted(self, topic: Topic) -> None:
         for shard in self.shards():
             if isinstance(shard, GroupShard):
                 shard.topic_deleted(topic.name)
+
+
+def spare_group(shard: GroupShard, group_id: str, presence: Presence, by_ms: int) -> None:
+    """The same for one group, if it is there."""
+    group = shard.groups.get(group_id) or shard.consumers.groups.get(group_id)
+    if group is not None:
+        group.spare(presence.connected(group_id), by_ms, shard.now_ms(group_id))

@@ -9,7 +9,7 @@ Source: Kafka's OffsetMetadataManager.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import msgspec
@@ -47,11 +47,15 @@ def is_of_other_topic(committed: OffsetAndMetadata, topic_id: bytes) -> bool:
 
 
 class OffsetStore:
-    """The offsets, committed and pending, by group, topic and partition."""
+    """The offsets, committed and pending, by group, topic and partition.
 
-    __slots__ = ("_open", "_pending", "committed")
+    `on_change` is called whenever one is set or dropped.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_on_change", "_open", "_pending", "committed")
+
+    def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
+        self._on_change = on_change
         self.committed: dict[str, Topics] = {}
         self._pending: dict[int, dict[str, Topics]] = {}  # by producer id
         self._open: dict[str, dict[int, None]] = {}  # group -> producer ids with something pending
@@ -105,18 +109,21 @@ class OffsetStore:
 
     def commit(self, group_id: str, topic: str, partition: int, value: OffsetAndMetadata) -> None:
         """A plain commit record."""
+        self._on_change()
         self.committed.setdefault(group_id, {}).setdefault(topic, {})[partition] = value
 
     def commit_pending(
         self, producer_id: int, group_id: str, topic: str, partition: int, value: OffsetAndMetadata
     ) -> None:
         """A commit record inside a transaction of `producer_id`."""
+        self._on_change()
         groups = self._pending.setdefault(producer_id, {})
         groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = value
         self._open.setdefault(group_id, {})[producer_id] = None
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         """A tombstone: drops what is committed and what is pending."""
+        self._on_change()
         _discard(self.committed, group_id, topic, partition)
         for producer_id in list(self._open.get(group_id, ())):
             pending = self._pending[producer_id]
@@ -129,6 +136,7 @@ class OffsetStore:
 
         An offset committed in the meantime by a later record stays.
         """
+        self._on_change()
         pending = self._pending.pop(producer_id, {})
         for group_id, topics in pending.items():
             self._close(group_id, producer_id)

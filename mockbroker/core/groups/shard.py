@@ -50,9 +50,7 @@ from mockbroker_protocol.records import Record, build_batch
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
-    from mockbroker.core.groups.consumer.group import ConsumerGroup
     from mockbroker.core.partition import Partition
-    from mockbroker.core.presence import Presence
     from mockbroker.core.timers import Timer
 
 NONE = ErrorCode.NONE
@@ -77,6 +75,7 @@ class GroupShard:
 
     __slots__ = (
         "_cluster",
+        "_on_touched",
         "_timers",
         "_times",
         "broker_id",
@@ -87,6 +86,7 @@ class GroupShard:
         "offsets",
         "partition",
         "settings",
+        "touched",
         "unloaded",
         "unreadable",
     )
@@ -102,7 +102,10 @@ class GroupShard:
         self.settings = settings
         self.groups: dict[str, ClassicGroup] = {}  # an id is either here or in `consumers`
         self.consumers = ConsumerGroups(self, cluster)
-        self.offsets = OffsetStore()
+        self.offsets = OffsetStore(self.touch)
+        # Whether something has changed since somebody last looked for what has expired.
+        self.touched = False
+        self._on_touched: Callable[[], None] | None = None
         self.loading = False
         self.unloaded = False
         # What puts an assignment that was set from outside in the place of the leader's.
@@ -283,6 +286,7 @@ class GroupShard:
     def simple_group(self, group_id: str, now_ms: int) -> ClassicGroup:
         """A group that only keeps offsets: no record of its own, its commits imply it."""
         group = self.groups[group_id] = ClassicGroup(group_id, self.settings, now_ms)
+        self.touch()
         return group
 
     def delete_group(self, group_id: str) -> ErrorCode:
@@ -336,26 +340,11 @@ class GroupShard:
         if timer is not None:
             timer.cancel()
 
-    def has(self, group_id: str) -> bool:
-        """Whether it knows a group of this id, of either protocol."""
-        return group_id in self.groups or group_id in self.consumers.groups
-
     # -------------------------------------------------------------------------------------- time
 
     def now_ms(self, group_id: str) -> int:
         """The time that a group lives by (see `time_scopes`)."""
         return self._times.of_group(group_id).now_ms()
-
-    def spare_connected(self, presence: Presence, by_ms: int, group_id: str | None = None) -> None:
-        """Let the sessions of members whose connection is open end that much later: of all groups
-        or of one.
-        """
-        groups: tuple[ClassicGroup | ConsumerGroup, ...]
-        groups = (*self.groups.values(), *self.consumers.groups.values())
-        for group in groups:
-            if group_id is None or group.group_id == group_id:
-                now_ms = self.now_ms(group.group_id)
-                group.spare(presence.connected(group.group_id), by_ms, now_ms)
 
     def rearm_anew(self, group_id: str) -> None:
         """Set a group's timer again, because the group lives by another time from now on."""
@@ -369,13 +358,26 @@ class GroupShard:
 
     # ---------------------------------------------------------------------------- coming and going
 
-    def start(self) -> None:
-        """The log is read: sessions start to run, and changes of leadership are watched."""
+    def start(self, on_touched: Callable[[], None] | None = None) -> None:
+        """The log is read: sessions start to run, and changes of leadership are watched.
+
+        `on_touched` is called when something has changed, once until `touched` is reset.
+        """
         self.loading = False
+        self.touched = False
+        self._on_touched = on_touched
+        self.touch()
         self.partition.watch(self)
         for group in list(self.groups.values()):
             self._run(group, Loaded(), self.now_ms(group.group_id))
         self.consumers.start()
+
+    def touch(self) -> None:
+        """A group or an offset has changed, so that others may be due to expire."""
+        if not self.touched:
+            self.touched = True
+            if self._on_touched is not None:
+                self._on_touched()
 
     def partition_changed(self, partition: Partition) -> None:
         """The partition's watcher: without the leadership there is nothing left to do here."""
@@ -410,6 +412,7 @@ class GroupShard:
         return NONE, result.base_offset
 
     def _run(self, group: ClassicGroup, event: Event, now_ms: int) -> None:
+        self.touch()
         self._perform(group, group.handle(event, now_ms), now_ms)
         self._rearm(group)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.core.groups.coordinator import spare_group
 from mockbroker.core.groups.expiry import expire_group
 from mockbroker.core.groups.shard import GroupShard
 
@@ -51,17 +52,18 @@ class GroupScope:
         if shard is not None:
             retention_ms = self._cluster.config_int("offsets.retention.minutes") * 60_000
             expire_group(shard, self._group_id, retention_ms)
+            shard.touch()  # what is left has less time left
 
     def spare_connected(self, by_ms: int) -> None:
         presence = self._cluster.presence
         presence.forget_the_gone()
         shard = self._shard()
         if shard is not None:
-            shard.spare_connected(presence, by_ms, self._group_id)
+            spare_group(shard, self._group_id, presence, by_ms)
 
     def _shard(self) -> GroupShard | None:
         for shard in _shards(self._cluster):
-            if shard.has(self._group_id):
+            if self._group_id in shard.groups or self._group_id in shard.consumers.groups:
                 return shard
         return None
 

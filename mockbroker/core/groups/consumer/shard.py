@@ -267,6 +267,7 @@ class ConsumerGroups:
     # ----------------------------------------------------------------------------------- the inside
 
     def _run(self, group: ConsumerGroup, event: object, prelude: Iterable[KeyValue] = ()) -> None:
+        self._shard.touch()
         group.settings = self.settings(group.group_id)
         effects = group.handle(event, self._shard.now_ms(group.group_id))
         self._perform(group, effects, prelude)
