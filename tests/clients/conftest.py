@@ -16,6 +16,8 @@ from tests.support.watched import kafka, log
 
 __all__ = ["kafka", "log"]
 
+# By default a transaction that took too long is looked for every ten seconds.
+CONFIGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
 _numbers = itertools.count(1)
 
 
@@ -28,12 +30,12 @@ def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
     if request.param == "kafka":
         from tests.support.real_kafka import RealKafka
 
-        with RealKafka() as kafka:
+        with RealKafka(configs=CONFIGS) as kafka:
             yield kafka.bootstrap_servers
     else:
         from mockbroker_fixtures.cluster import Cluster
 
-        with Cluster(brokers=3) as cluster:
+        with Cluster(brokers=3, configs=CONFIGS) as cluster:
             yield cluster.bootstrap_servers
 
 

@@ -105,7 +105,7 @@ def test_a_second_producer_fences_the_first(bootstrap_servers: str, make: Make, 
 
 @pytest.mark.covers("S251")
 def test_who_takes_too_long_is_aborted(bootstrap_servers: str, make: Make, topic: str) -> None:
-    """At the coordinator's next scan, every ten seconds."""
+    """At the coordinator's next scan."""
     with make(bootstrap_servers, topic, timeout_ms=1000) as producer:
         producer.begin()
         producer.send(topic, "late")
