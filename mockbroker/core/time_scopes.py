@@ -25,15 +25,19 @@ class TimeScope(Protocol):
 
     def now_ms(self) -> int:
         """What time it is there."""
+        ...
 
     def deadline_ms(self) -> int | None:
         """When the next timer there is due, or None."""
+        ...
 
     def jump_to(self, at_ms: int) -> None:
         """Let it be `at_ms` there, and do what is due by then."""
+        ...
 
     def spare_connected(self, by_ms: int) -> None:
         """Let the sessions of clients whose connection is open end that much later."""
+        ...
 
 
 class TimeScopes:
