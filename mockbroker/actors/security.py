@@ -207,6 +207,7 @@ class SecuredListener:
 
     def __init__(self, security: Security, settings: ListenerSettings) -> None:
         self._security = security
+        self._expired_context: ssl.SSLContext | None = None
         self._next_context: ssl.SSLContext | None = None
         self.settings = settings
         self.protocol = settings.listener.security_protocol
@@ -232,10 +233,13 @@ class SecuredListener:
 
     def show_expired_certificate(self) -> None:
         """Let the next connection see a certificate that is not valid any more."""
-        if self.context is not None:
+        if self.context is None:
+            return
+        if self._expired_context is None:
             from mockbroker.actors.tls_context import expired_context
 
-            self._next_context = expired_context(self._security, self.settings)
+            self._expired_context = expired_context(self._security, self.settings)
+        self._next_context = self._expired_context
 
 
 def _realm(security: Security, settings: ListenerSettings) -> Realm:

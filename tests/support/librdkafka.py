@@ -18,7 +18,7 @@ TIMEOUT_S = 20.0
 POLL_S = 0.02
 
 # Settings of confluent-kafka's own, and the one of librdkafka's, that have no dots.
-UNDERSCORED = ("error_cb", "log_level", "on_commit", "stats_cb")
+UNDERSCORED = ("error_cb", "log_level", "on_commit", "stats_cb", "throttle_cb")
 
 # What `Consumer.position` and `committed` give where there is none (OFFSET_INVALID).
 NO_OFFSET = -1001

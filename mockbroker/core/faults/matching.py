@@ -57,14 +57,23 @@ class Matcher:
 
     def selection(self, facts: Facts) -> Selection:
         """What the rule is for, of a request that it matches."""
-        if self._picks is None:
+        picks = self._picks
+        if picks is None:
             return Selection(None)
-        return Selection(target for target in facts.targets if self._picks.both(target))
+        found = [target for target in facts.targets if picks.both(target)]
+        if picks.indexes is not None:  # of a topic as a whole, only these are meant
+            found = [
+                target._replace(partition=index)
+                for target in found
+                for index in (picks.indexes if target.partition == ALL else (target.partition,))
+            ]
+        return Selection(found)
 
 
 class _Picks(NamedTuple):
     topic: Callable[[Target], bool]
     partition: Callable[[Target], bool]
+    indexes: frozenset[int] | None
 
     def both(self, target: Target) -> bool:
         return self.topic(target) and self.partition(target)
@@ -88,7 +97,7 @@ def _target_picker(match: Match, path: str) -> _Picks | None:
     def right_partition(target: Target) -> bool:
         return indexes is None or target.partition in indexes or target.partition == ALL
 
-    return _Picks(right_topic, right_partition)
+    return _Picks(right_topic, right_partition, indexes)
 
 
 def _topic_ids(texts: str | list[str], path: str) -> frozenset[bytes]:
