@@ -1,0 +1,104 @@
+"""The workloads of the scale goals do what their measures say, here at a small scale."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+
+import pytest
+
+from bench import model, swarm
+from bench.model import Running, Workload
+from bench.workloads.flat import FlatGroups, FlatPartitions
+from bench.workloads.groups import Rebalance, find_coordinators, member
+from bench.workloads.passing_week import seconds_of_a_week
+from bench.workloads.wire import Connections, FullMetadata
+from mockbroker.core.groups.shard import GroupShard
+from mockbroker_fixtures import Cluster
+
+SMALL = dataclasses.replace(model.QUICK, groups=5, partitions=200, connections=5, round_trips=40)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="CPU time is told on Linux only")
+
+
+class InThisProcess:
+    """A cluster of the fixtures as a peer."""
+
+    name = title = "mockbroker"
+
+    def __init__(self, kafka: Cluster) -> None:
+        self.kafka = kafka
+
+    def prepare(self) -> None:
+        raise AssertionError
+
+    def start(self) -> AbstractContextManager[Running]:
+        raise AssertionError
+
+    def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None:
+        self.kafka.create_topic(topic, partitions)
+
+    def create_topics(self, running: Running, topics: Sequence[str], partitions: int) -> float:
+        for topic in topics:
+            self.kafka.create_topic(topic, partitions)
+        return 0.5
+
+    def delete_topic(self, running: Running, topic: str) -> None:
+        raise AssertionError
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    with Cluster(brokers=3) as kafka:
+        yield Running(InThisProcess(kafka), kafka.bootstrap_servers, (os.getpid(),), 0.0)
+
+
+def states(kafka: Cluster) -> list[tuple[str, int]]:
+    """The state and the number of members of each group."""
+    return kafka.call(
+        lambda cluster: [
+            (group.state.value, len(group.roster.members))
+            for broker in cluster.brokers.values()
+            for shard in broker.groups.shards()
+            if isinstance(shard, GroupShard)
+            for group in shard.groups.values()
+        ]
+    )
+
+
+@pytest.mark.parametrize("workload", [Connections(), FullMetadata(), Rebalance()])
+def test_each_measure_gets_a_figure(running: Running, workload: Workload) -> None:
+    figures = workload.run(running, SMALL)
+    assert figures.keys() == {measure.name for measure in workload.measures}
+    assert all(figure >= 0 for figure in figures.values())
+
+
+@pytest.mark.parametrize("workload", [FlatPartitions(), FlatGroups()])
+def test_costs_in_a_large_cluster_are_compared_with_those_in_a_small_one(
+    running: Running, workload: Workload
+) -> None:
+    [ratio] = workload.run(running, SMALL).values()
+    assert ratio > 0
+
+
+def test_groups_end_up_stable_with_two_members_each(running: Running) -> None:
+    assert isinstance(running.peer, InThisProcess)
+    groups = ["a", "b", "c"]
+    coordinators = find_coordinators(running.address, groups)
+    swarm.drive((coordinators[group], member(group)) for _ in range(2) for group in groups)
+    assert states(running.peer.kafka) == [("Stable", 2)] * len(groups)
+
+
+def test_a_peer_that_closes_instead_of_answering_is_an_error(running: Running) -> None:
+    def nonsense() -> swarm.Script:
+        yield (-1).to_bytes(4, "big", signed=True)
+
+    with pytest.raises(ConnectionError, match="closed instead of answering"):
+        swarm.drive([(running.address, nonsense())])
+
+
+def test_a_week_passes_and_everything_has_expired() -> None:
+    assert seconds_of_a_week() > 0
