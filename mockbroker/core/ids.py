@@ -32,6 +32,11 @@ def uuid_from_text(text: str) -> bytes:
     return raw
 
 
+def state_after(state: int, draws: int) -> int:
+    """Where a source that stands at `state` stands after so many draws."""
+    return (state + draws * _STEP) & _MASK_64
+
+
 class IdSource:
     """A SplitMix64 generator and the counters that must never hand out a value twice."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from mockbroker.core.ids import state_after
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.snapshot.changes import DECODER, SETTINGS_DECODER, Changes, Stage
 from mockbroker.core.snapshot.frames import DamageError, Frame
@@ -17,6 +18,10 @@ from mockbroker.core.snapshot.image import (
     TopicImage,
 )
 from mockbroker.core.snapshot.logs import BadLogError, apply, twin_of
+
+# Ids that were drawn and came to nothing that is written, such as those of members that never
+# joined, are in nobody's file; so many may have been drawn since the last frame.
+DRAWS_SINCE = 1 << 32
 
 
 class Builder:
@@ -95,7 +100,8 @@ class Builder:
                 for log_id in _logs_of(partition):
                     logs[log_id] = LogImage(self._logs[log_id], self._high_watermarks[log_id])
             topics.append(TopicImage(name, topic_id, overrides, partitions))
-        return ClusterImage(self._at_ms, self._ids, self._settings, topics, logs)
+        ids = IdsImage(state_after(self._ids.state, DRAWS_SINCE), self._ids.producer_block)
+        return ClusterImage(self._at_ms, ids, self._settings, topics, logs)
 
     def _readable(self, partition: PartitionImage) -> PartitionImage:
         """The partition without the logs that were to come after the damage."""

@@ -11,10 +11,9 @@ from enum import IntEnum
 
 import msgspec
 
-from mockbroker.core.log.stored import Stored
 from mockbroker.core.snapshot.frames import frame
 from mockbroker.core.snapshot.image import ClusterImage, PartitionImage, SettingsImage
-from mockbroker.core.snapshot.logs import LogChange, change_of
+from mockbroker.core.snapshot.logs import LogChange, changes_of_whole
 
 PART_BYTES_MAX = 4 * 1024 * 1024
 PART_LOGS_MAX = 2000
@@ -70,7 +69,11 @@ SETTINGS_DECODER = msgspec.msgpack.Decoder(SettingsImage)
 
 def image_frames(image: ClusterImage) -> Iterator[list[bytes | memoryview]]:
     """The frames of a whole image, each as the pieces to write."""
-    logs = iter(image.logs.items())
+    logs = (
+        part
+        for log_id, log in image.logs.items()
+        for part in changes_of_whole(log_id, log, PART_BYTES_MAX)
+    )
     settings = ENCODER.encode(image.settings)
     topics = [TopicChange(t.topic_id, t.name, t.overrides) for t in image.topics]
     partitions = [
@@ -88,8 +91,7 @@ def image_frames(image: ClusterImage) -> Iterator[list[bytes | memoryview]]:
             if following is None:
                 stage = Stage.LAST_PART
                 break
-            log_id, (log, high_watermark) = following
-            change, pieces = change_of(log, high_watermark, Stored(log_id))
+            change, pieces = following
             changes.append(change)
             body += pieces
             size += change.tail_bytes

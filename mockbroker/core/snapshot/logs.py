@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
+from collections.abc import Iterator
 
 import msgspec
 
@@ -23,6 +24,7 @@ from mockbroker.core.log.producer_state import (
 from mockbroker.core.log.replica_log import ReplicaLog, TimestampOffset
 from mockbroker.core.log.segments import Segments
 from mockbroker.core.log.stored import ALL, Stored
+from mockbroker.core.snapshot.image import LogImage
 
 _SIZE_AT = 8
 _SIZE_OVERHEAD = 12
@@ -93,6 +95,9 @@ class LogChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     epochs: list[tuple[int, int]] | None = None
     producers: ProducersImage | None = None
     freed_maxima: dict[int, TimestampOffset] | None = None
+
+
+_NO_PRODUCERS = ProducersImage([], {}, {}, [])
 
 
 class BadLogError(Exception):
@@ -177,6 +182,25 @@ def change_of(
     stored.begin, stored.end, stored.cuts = 0, log.end_offset, log.cuts
     stored.segments, stored.mark = len(log.layout), mark
     return change, [*front, *tail]
+
+
+def changes_of_whole(
+    log_id: int, image: LogImage, bytes_max: int
+) -> Iterator[tuple[LogChange, list[memoryview]]]:
+    """A whole log in pieces of some `bytes_max`, of which the last says what the log is."""
+    log = image.log
+    change, _ = change_of(log, image.high_watermark, Stored(log_id))
+    first, count, keep_to = 0, log.batch_count, 0
+    while True:
+        limit = log._position_after(first - 1) + bytes_max
+        last = max(bisect_left(log._positions, limit, first), first + 1)
+        pieces = _bytes_of(log, first, min(last, count))
+        part = msgspec.structs.replace(change, keep_to=keep_to, tail_bytes=sum(map(len, pieces)))
+        if last >= count:
+            yield part, pieces
+            return
+        yield msgspec.structs.replace(part, producers=_NO_PRODUCERS), pieces
+        first, keep_to = last, ALL
 
 
 def note_stored(log: ReplicaLog, high_watermark: int, stored: Stored) -> None:

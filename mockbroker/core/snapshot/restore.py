@@ -233,6 +233,7 @@ def _begin(cluster: Cluster, image: ClusterImage) -> None:
 def _go_on(cluster: Cluster, partition: Partition) -> None:
     if partition.own_replicas or cluster.replication.is_stepwise:
         cluster.replication.assignment_changed(partition)
+    partition.advance_high_watermark()  # which a rule may have held
     cluster.log_manager.note(partition)
     if partition.topic.is_internal:
         cluster.leader_changed(partition)

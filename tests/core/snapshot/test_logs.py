@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.log.stored import Stored
+from mockbroker.core.snapshot.image import LogImage
 from mockbroker.core.snapshot.logs import (
     BadLogError,
     LogChange,
     apply,
     change_of,
+    changes_of_whole,
     is_pristine,
     twin_of,
 )
@@ -109,6 +111,32 @@ def test_a_large_batch_is_as_good_as_a_small_one(kept):
         kept.write((b"k", b"v" * size))
         filed.flush()
     filed.check()
+
+
+@pytest.mark.parametrize("bytes_max", [1, 200, 1000, 1 << 20])
+def test_a_whole_log_can_be_written_in_pieces(kept, bytes_max):
+    for at in range(30):
+        kept.write_as(1, at, (b"k", b"v" * (at * 7)))
+        if at % 7 == 0:
+            kept.log.roll()
+    filed = None
+    parts = list(changes_of_whole(3, LogImage(twin_of(kept.log), 30), bytes_max))
+    for change, pieces in parts:
+        filed = apply(filed, change, memoryview(b"".join(pieces)))
+    assert filed is not None
+    assert log_state(filed) == log_state(kept.log)
+    largest = max(map(len, kept.log.batches()))
+    assert all(change.tail_bytes < bytes_max + largest for change, _ in parts)
+    if bytes_max == 1:
+        assert len(parts) == 30
+
+
+def test_a_log_without_batches_is_one_piece(kept):
+    kept.write((b"k", b"v"))
+    kept.log.truncate_fully(7)
+    ((change, pieces),) = changes_of_whole(3, LogImage(twin_of(kept.log), 7), 1000)
+    assert pieces == []
+    assert log_state(apply(None, change, memoryview(b""))) == log_state(kept.log)
 
 
 def test_a_new_log_is_pristine_until_something_is_appended():
