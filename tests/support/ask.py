@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from mockbroker.handlers import load_all
-from mockbroker.handlers.base import APIS, ConnectionInfo, EncodedResponse, Parked, RequestContext
+from mockbroker.handlers.authorization import guarded
+from mockbroker.handlers.base import (
+    APIS,
+    ConnectionInfo,
+    EncodedResponse,
+    Outcome,
+    Parked,
+    RequestContext,
+)
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec, response_codec
 from mockbroker_protocol.headers import RequestHeader
@@ -33,16 +41,25 @@ def context(
 
 
 def ask(node: Node, key: ApiKey, request: object, version: int | None = None, **where: Any) -> Any:
-    """The decoded answer to `request`, which must be there at once; newest version by default."""
+    """The decoded answer to `request`, which must be there at once; newest version by default.
+
+    An outcome that is no answer (the connection closes) is returned as it is.
+    """
     load_all()
     served = APIS[int(key)]
     if version is None:
         version = served.max_version
     sent = b"".join(request_codec(key, version).encode(request))
     decoded, _ = request_codec(key, version).decode(memoryview(sent))
-    answer = served.handle(context(node, key, version, **where), decoded)
+    surroundings = context(node, key, version, **where)
+    if node.cluster.authorizer is None:
+        answer = served.handle(surroundings, decoded)
+    else:
+        answer = guarded(served, surroundings, decoded)
     if isinstance(answer, Parked):
         answer = answer.response
+    if isinstance(answer, Outcome):
+        return answer
     codec = response_codec(key, version)
     parts = answer.parts if isinstance(answer, EncodedResponse) else codec.encode(answer)
     body = b"".join(parts)

@@ -158,11 +158,11 @@ def parse_principals(text: str) -> list[str]:
 def configured(static: Mapping[str, str], acls: AclStore) -> StandardAuthorizer | None:
     """The authorizer that a cluster's configs ask for; None for none.
 
-    Raises ConfigError for one that is not played, and for settings of an authorizer without one.
+    Raises ConfigError for one that is not played, and for super users that are no principals.
     """
     name = static.get(CLASS_NAME, "").strip()
-    super_users = parse_principals(static.get(SUPER_USERS, ""))
     if name == STANDARD_AUTHORIZER:
+        super_users = parse_principals(static.get(SUPER_USERS, ""))
         allow_everyone = static.get(ALLOW_EVERYONE, "").strip().lower() == "true"
         return StandardAuthorizer(acls, super_users, allow_everyone_if_no_acl_found=allow_everyone)
     if name:

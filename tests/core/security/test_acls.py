@@ -1,0 +1,110 @@
+"""The store of ACLs, and what filters find in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.security.acls import (
+    AclBinding,
+    AclFilter,
+    AclStore,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+
+O, P, R = Operation, PatternType, ResourceType  # noqa: E741
+
+
+def binding(
+    name: str = "orders",
+    kind: ResourceType = R.TOPIC,
+    pattern: PatternType = P.LITERAL,
+    principal: str = "User:alice",
+    host: str = "*",
+    operation: Operation = O.READ,
+    permission: Permission = Permission.ALLOW,
+) -> AclBinding:
+    return AclBinding(kind, name, pattern, principal, host, operation, permission)
+
+
+ORDERS = binding()
+PREFIX = binding("ord", pattern=P.PREFIXED)
+ALL = binding("*", operation=O.WRITE)
+GROUP = binding("orders", R.GROUP, principal="User:bob", host="10.0.0.1")
+
+
+@pytest.fixture
+def store() -> AclStore:
+    store = AclStore()
+    store.add(ORDERS, PREFIX, ALL, GROUP)
+    return store
+
+
+def test_a_binding_is_kept_once_and_in_order(store: AclStore) -> None:
+    store.add(ORDERS, binding("other"))
+    assert list(store) == [ORDERS, PREFIX, ALL, GROUP, binding("other")]
+    assert len(store) == 5
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (AclFilter(), [ORDERS, PREFIX, ALL, GROUP]),
+        (AclFilter(R.TOPIC), [ORDERS, PREFIX, ALL]),
+        (AclFilter(R.ANY, "orders"), [ORDERS, GROUP]),
+        (AclFilter(R.TOPIC, "orders", P.LITERAL), [ORDERS]),
+        (AclFilter(R.TOPIC, "orders", P.MATCH), [ORDERS, PREFIX, ALL]),
+        (AclFilter(R.TOPIC, "ord", P.MATCH), [PREFIX, ALL]),
+        (AclFilter(R.TOPIC, "or", P.MATCH), [ALL]),
+        (AclFilter(R.TOPIC, None, P.PREFIXED), [PREFIX]),
+        (AclFilter(R.TOPIC, "*"), [ALL]),
+        (AclFilter(principal="User:bob"), [GROUP]),
+        (AclFilter(host="10.0.0.1"), [GROUP]),
+        (AclFilter(host="10.0.0.2"), []),
+        (AclFilter(operation=O.WRITE), [ALL]),
+        (AclFilter(permission=Permission.DENY), []),
+        (AclFilter(R.UNKNOWN), []),
+        (AclFilter(pattern_type=P.UNKNOWN), []),
+        (AclFilter(operation=O.UNKNOWN), []),
+        (AclFilter(operation=O.ALL), []),
+    ],
+)
+def test_a_filter_finds(store: AclStore, wanted: AclFilter, found: list[AclBinding]) -> None:
+    assert store.find(wanted) == found
+
+
+def test_what_is_removed_applies_no_more(store: AclStore) -> None:
+    assert list(store.applying_to(R.TOPIC, "orders")) == [ORDERS, ALL, PREFIX]
+    assert store.remove(AclFilter(R.TOPIC, "orders", P.MATCH)) == [ORDERS, PREFIX, ALL]
+    assert list(store.applying_to(R.TOPIC, "orders")) == []
+    assert list(store) == [GROUP]
+
+
+def test_prefixes_and_wildcards_apply_to_names_that_fit(store: AclStore) -> None:
+    assert list(store.applying_to(R.TOPIC, "ordinary")) == [ALL, PREFIX]
+    assert list(store.applying_to(R.TOPIC, "other")) == [ALL]
+    assert list(store.applying_to(R.TOPIC, "*")) == [ALL]
+    assert list(store.applying_to(R.GROUP, "ordinary")) == []
+
+
+def test_observers_hear_of_changes_alone(store: AclStore) -> None:
+    heard: list[int] = []
+    store.on_change.append(lambda: heard.append(len(store)))
+    store.remove(AclFilter(R.USER))
+    assert heard == []
+    store.remove(AclFilter(R.GROUP))
+    store.replace([GROUP])
+    assert heard == [3, 1]
+    assert list(store) == [GROUP]
+
+
+@pytest.mark.parametrize("kind", [ResourceType, PatternType, Operation, Permission])
+def test_a_code_that_nobody_knows_is_unknown(kind: type[ResourceType]) -> None:
+    assert kind(77) is kind.UNKNOWN
+    assert kind(-1) is kind.UNKNOWN
+
+
+def test_a_binding_reads_like_a_sentence() -> None:
+    assert str(GROUP) == "ALLOW User:bob from 10.0.0.1 to READ GROUP:LITERAL:orders"
