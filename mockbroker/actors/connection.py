@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from mockbroker.actors.broker_host import Gate
-from mockbroker.actors.muting import admitted, left_alone
+from mockbroker.actors.muting import left_alone, refused_ms
 from mockbroker.actors.routes import API_VERSIONS, Route, route_of
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import Buffer, Transport
@@ -127,7 +127,9 @@ class Connection:
         self._start = 0  # the inbox holds bytes [start, filled)
         self._filled = 0
         self._answers = 0
-        self._mute_ms = 0  # how long not to read after the answer that goes out now
+        # How long not to read after the answer that goes out now, or before a refused connection
+        # is closed.
+        self._mute_ms = refused_ms(cluster, broker, info)
 
     @property
     def info(self) -> ConnectionInfo:
@@ -142,7 +144,9 @@ class Connection:
         why = "closed by the broker"
         try:
             with self._scope:
-                if await admitted(self._cluster, self._broker, self._info):
+                if self._mute_ms:
+                    await self._stay_mute()
+                else:
                     why = await self._serve_all()
         except (OSError, trio.ClosedResourceError) as error:
             if isinstance(error, OSError):

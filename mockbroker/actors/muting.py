@@ -22,17 +22,13 @@ async def left_alone(cluster: Cluster, wait_ms: int) -> None:
         timer.cancel()
 
 
-async def admitted(cluster: Cluster, broker: Broker, info: ConnectionInfo) -> bool:
-    """Whether a new connection is served.
+def refused_ms(cluster: Cluster, broker: Broker, info: ConnectionInfo) -> int:
+    """0 for a new connection that is served; for others, after how many ms it is closed.
 
-    One too many of its address is not: it is closed, but late, so that a client that comes again
-    at once does not come faster for it (ConnectionThrottledException).
+    One too many of its address is closed late, so that a client that comes again at once does not
+    come faster for it (ConnectionThrottledException).
     """
     throttling = cluster.quotas.throttling
     if throttling is None:
-        return True
-    wait_ms = throttling.connected(broker.node_id, info.client_host, cluster.now_ms())
-    if wait_ms == 0:
-        return True
-    await left_alone(cluster, wait_ms)
-    return False
+        return 0
+    return throttling.connected(broker.node_id, info.client_host, cluster.now_ms())

@@ -40,6 +40,12 @@ METRICS = (
     Metric("sent_bytes_total", "counter", "Bytes written to clients.", lambda s: s.bytes_out),
     Metric("protocol_errors_total", "counter", "Connections closed because of bad bytes.",
            lambda s: s.protocol_errors),
+    Metric("failed_authentications_total", "counter", "Connections closed for want of proof.",
+           lambda s: s.failed_authentications),
+    Metric("throttled_total", "counter", "Answers that told a client to wait.",
+           lambda s: s.throttled, "quota"),
+    Metric("throttle_seconds_total", "counter", "How long they told clients to wait.",
+           lambda s: {quota: ms / 1000 for quota, ms in s.throttled_ms.items()}, "quota"),
     Metric("groups", "gauge", "Consumer groups.", lambda s: s.groups, "state"),
 )  # fmt: skip
 

@@ -33,6 +33,7 @@ class ServerView:
     def snapshot(self) -> Snapshot:
         """Count now. Reads logs' ends only, so that 10,000 partitions cost a few milliseconds."""
         stats, cluster = self._server.stats, self._server.cluster
+        throttling = cluster.quotas.throttling
         partitions = 0
         for topic in cluster.topics.values():
             partitions += len(topic.partitions)
@@ -49,7 +50,10 @@ class ServerView:
             bytes_in=stats.bytes_in,
             bytes_out=stats.bytes_out,
             protocol_errors=stats.protocol_errors,
+            failed_authentications=stats.failed_authentications,
             requests={ApiKey(key).name: count for key, count in stats.requests.items()},
+            throttled={} if throttling is None else dict(throttling.throttled),
+            throttled_ms={} if throttling is None else dict(throttling.throttled_ms),
             groups=self._groups(),
         )
 

@@ -27,8 +27,12 @@ class Snapshot:
     bytes_in: int = 0
     bytes_out: int = 0
     protocol_errors: int = 0
+    failed_authentications: int = 0
     # answered requests by API: {"PRODUCE": 3}
     requests: Mapping[str, int] = field(default_factory=dict)
+    # answers that told a client to wait by the quota it exceeded, and the ms they told
+    throttled: Mapping[str, int] = field(default_factory=dict)
+    throttled_ms: Mapping[str, int] = field(default_factory=dict)
     # groups by Kafka's name of the state: {"Stable": 1}
     groups: Mapping[str, int] = field(default_factory=dict)
 

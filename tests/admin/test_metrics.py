@@ -11,7 +11,8 @@ SAMPLE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\n]*"\})? \d+(\.\d+)?')
 
 
 def test_each_family_has_its_help_and_type_before_its_samples():
-    lines = render(Snapshot(requests={"Fetch": 1}, groups={"Empty": 1})).splitlines()
+    labelled = {"requests": {"Fetch": 1}, "throttled": {"q": 1}, "throttled_ms": {"q": 1}}
+    lines = render(Snapshot(groups={"Empty": 1}, **labelled)).splitlines()
     expected = iter(METRICS)
     for help_line, type_line, sample in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
         metric = next(expected)
@@ -40,7 +41,9 @@ def test_open_connections_are_the_opened_less_the_closed():
 
 
 def test_time_is_in_seconds():
-    assert "mockbroker_uptime_seconds 1.5\n" in render(Snapshot(uptime_ms=1500))
+    text = render(Snapshot(uptime_ms=1500, throttled_ms={"producer_byte_rate": 2500}))
+    assert "mockbroker_uptime_seconds 1.5\n" in text
+    assert 'mockbroker_throttle_seconds_total{quota="producer_byte_rate"} 2.5\n' in text
 
 
 def test_label_values_are_escaped():

@@ -66,6 +66,25 @@ def test_a_deleted_topic_takes_nothing_off_the_counter():
     assert (after.topics, after.records_appended) == (0, 2)
 
 
+def test_clients_that_are_told_to_wait_are_counted_by_quota():
+    from mockbroker.core.quotas.client_quotas import entity_of
+
+    with Cluster(brokers=1) as kafka:
+        view = snapshots(kafka)
+        before = kafka.call(lambda _: view.snapshot())
+
+        def throttle(cluster):
+            entity = entity_of([("user", None)])
+            cluster.quotas.alter(entity, {"producer_byte_rate": 1.0}, validate_only=False)
+            cluster.quotas.throttling.note("producer_byte_rate", 250)
+            return view.snapshot()
+
+        after = kafka.call(throttle)
+    assert (before.throttled, before.throttled_ms) == ({}, {})
+    assert after.throttled == {"producer_byte_rate": 1}
+    assert after.throttled_ms == {"producer_byte_rate": 250}
+
+
 def test_groups_are_counted_by_state():
     from confluent_kafka import Consumer
 

@@ -14,6 +14,8 @@ from tests.support.requests import Node
 
 CLIENT = ApiVersionsRequest("tester", "1.0")
 
+TELEMETRY = {int(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS), int(ApiKey.PUSH_TELEMETRY)}
+
 
 @pytest.fixture
 def node() -> Node:
@@ -29,10 +31,16 @@ def offered(node: Node, version: int = 4) -> dict[int, tuple[int, int]]:
 def test_every_version_offers_what_is_served(node, version):
     response = ask(node, ApiKey.API_VERSIONS, CLIENT, version)
     assert response.error_code == ErrorCode.NONE
-    assert [k.api_key for k in response.api_keys] == sorted(APIS)
+    told = {key: served for key, served in APIS.items() if key not in TELEMETRY}
+    assert [k.api_key for k in response.api_keys] == sorted(told)
     assert offered(node, version) == {
-        key: (served.advertised_min, served.max_version) for key, served in APIS.items()
+        key: (served.advertised_min, served.max_version) for key, served in told.items()
     }
+
+
+def test_telemetry_is_offered_where_somebody_receives_it():
+    assert not TELEMETRY & offered(nodes(1)).keys()
+    assert offered(nodes(1, telemetry_receiver="true")).keys() >= TELEMETRY
 
 
 def test_produce_is_offered_from_version_0_on_for_old_librdkafka(node):
