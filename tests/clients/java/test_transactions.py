@@ -275,6 +275,37 @@ def test_a_member_of_an_old_generation_cannot_commit(java: Steps, p: Transaction
     assert shows_nothing(java, topic)
 
 
+@pytest.mark.covers("S248")
+def test_who_cannot_send_offsets_aborts_and_reads_again(java: Steps, p: Transactional) -> None:
+    """The results of the failed attempt never count: in the end each input has come out once."""
+    source, target, group = java.topic(), java.topic(), java.unique("group")
+    java.fill(source, range(10))
+    consumer = java.consumer(group, isolation_level="read_committed", max_poll_records=5)
+    java("subscribe", consumer, topics=[source])
+    done, refused = 0, False
+    while done < 10:
+        records = java.poll(consumer, 1)
+        p("begin")
+        p.send(target, *(f"<{each['value']}>" for each in records))
+        member = java("groupMetadata", consumer)
+        attempt = {"offsets": {f"{source}-0": records[-1]["offset"] + 1}, "group": group}
+        if done and not refused:
+            refused = True
+            stale = attempt | {"member": member["member"], "generation": member["generation"] - 1}
+            with pytest.raises(JavaError, match="CommitFailed"):
+                p("sendOffsets", **stale)
+            p("abort")
+            java("seek", consumer, partition=f"{source}-0", offset=done)
+            continue
+        p("sendOffsets", **attempt, generation=member["generation"], member=member["member"])
+        p("commit")
+        done += len(records)
+    assert refused
+    assert committed(java, target, 10) == [f"<{n}>" for n in range(10)]
+    found = java("committed", consumer, partitions=[f"{source}-0"])[f"{source}-0"]
+    assert found["offset"] == 10
+
+
 def test_a_transaction_that_hangs_is_ended_by_an_administrator(
     java: Steps, p: Transactional
 ) -> None:
