@@ -62,7 +62,7 @@ class DataDir:
         self.image: ClusterImage | None = None
         self._lock = lock(directory)
         self._fd = -1
-        self._generation = 0  # how many files there have been
+        self.generation = 0  # how many files there have been
         self._size = 0
         self._size_when_new = 0
         self._synced = 0  # up to where the disk has the file
@@ -115,7 +115,7 @@ class DataDir:
 
     def _switch_to(self, path: Path, fd: int, size: int) -> None:
         put_in_place(path)
-        self._generation += 1
+        self.generation += 1
         self._waiting.unpark_all()
         if self._fd >= 0:
             os.close(self._fd)
@@ -181,7 +181,7 @@ class DataDir:
         while True:
             while self._synced >= self._size:
                 await self._unsynced.park()
-            fd, size, generation = os.dup(self._fd), self._size, self._generation
+            fd, size, generation = os.dup(self._fd), self._size, self.generation
             try:
                 await trio.to_thread.run_sync(os.fsync, fd)
             except OSError as error:
@@ -189,7 +189,7 @@ class DataDir:
                 return
             finally:
                 os.close(fd)
-            if generation == self._generation:  # else it is another file by now
+            if generation == self.generation:  # else it is another file by now
                 self._synced = size
                 self._waiting.unpark_all()
 
@@ -207,12 +207,12 @@ class DataDir:
         assert recorder is not None
         # Nothing may come between: the image is what the file says up to here.
         self.flush()
-        generation, begin = self._generation, self._size
+        generation, begin = self.generation, self._size
         image = recorder.whole()
         path = self.directory / COMPACTED_FILE
         try:
             fd, size = await trio.to_thread.run_sync(lambda: begin_file(path, image_frames(image)))
-            if generation != self._generation or recorder.anew:
+            if generation != self.generation or recorder.anew:
                 os.close(fd)  # meanwhile the cluster became another one, in a file of its own
                 return
             size += self._copy_rest(fd, begin)
