@@ -77,6 +77,8 @@ GOALS: tuple[Goal, ...] = (
     Goal("open-transactions", 1.2),
     Goal("aborted-transactions", 1.2),
     Goal("retention-week", 0.2),
+    Goal("snapshot-restore", 0.002),
+    Goal("reset", 0.001),
 )
 
 

@@ -9,6 +9,7 @@ from bench.workloads.footprint import (
     IdleMemory,
     PassingWeek,
     SecondCluster,
+    Snapshots,
     Start,
     StoredBytes,
 )
@@ -39,4 +40,5 @@ WORKLOADS: tuple[Workload, ...] = (
     OpenTransactions(),
     AbortedTransactions(),
     PassingWeek(),
+    Snapshots(),
 )

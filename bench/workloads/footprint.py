@@ -66,13 +66,40 @@ class PassingWeek:
         return {"retention-week": _seconds_of("bench.workloads.passing_week")}
 
 
+class Snapshots:
+    """A snapshot of a cluster of the fixtures with a restore of it, and a reset."""
+
+    name = "snapshots"
+    fresh = True
+    excluded: Mapping[str, str] = dict.fromkeys(
+        ("real", "kfake", "librdkafka-mock"), "runs in a process of its own"
+    )
+    measures: tuple[Measure, ...] = (
+        Measure("snapshot-restore", "snapshot and restore of a small cluster", MILLISECONDS),
+        Measure("reset", "reset of a small cluster", MILLISECONDS),
+    )
+
+    def prepare(self) -> None:
+        """Nothing to build."""
+
+    def run(self, running: Running, scale: Scale) -> Figures:
+        figures = _figures_of("bench.workloads.snapshots")
+        return {"snapshot-restore": figures["seconds"], "reset": figures["reset"]}
+
+
 def _seconds_of(module: str) -> float:
     """What a module says that it took, run in a process of its own."""
+    return _figures_of(module)["seconds"]
+
+
+def _figures_of(module: str) -> dict[str, float]:
+    """What a module prints, run in a process of its own."""
     command = [sys.executable, "-m", module]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return float(json.loads(done.stdout)["seconds"])
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 class IdleMemory:

@@ -15,6 +15,7 @@ from bench.model import Running, Workload
 from bench.workloads.flat import FlatGroups, FlatPartitions
 from bench.workloads.groups import Rebalance, find_coordinators, member
 from bench.workloads.passing_week import seconds_of_a_week
+from bench.workloads.snapshots import seconds_there_and_back
 from bench.workloads.wire import Connections, FullMetadata
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker_fixtures import Cluster
@@ -98,6 +99,10 @@ def test_a_peer_that_closes_instead_of_answering_is_an_error(running: Running) -
 
     with pytest.raises(ConnectionError, match="closed instead of answering"):
         swarm.drive([(running.address, nonsense())])
+
+
+def test_a_cluster_is_put_back_and_reset() -> None:
+    assert all(seconds > 0 for seconds in seconds_there_and_back().values())
 
 
 def test_a_week_passes_and_everything_has_expired() -> None:
