@@ -19,6 +19,7 @@ import command_line
 import configs
 import consumer_group_states
 import error_codes
+import fault_rules
 import group_states
 import replica_fetcher
 import sasl_states
@@ -38,6 +39,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "command-line.md": command_line.page,
     REFERENCE / "configs.md": configs.page,
     REFERENCE / "error-codes.md": error_codes.page,
+    REFERENCE / "fault-rules.md": fault_rules.page,
     REFERENCE / "replica-fetcher.md": replica_fetcher.page,
     REFERENCE / "sasl-connection.md": sasl_states.page,
     REFERENCE / "transactional-id.md": transaction_states.page,

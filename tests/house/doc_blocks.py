@@ -134,6 +134,7 @@ class PageRunner:
         bootstrap, admin = ready.groups()
         self.addresses = {DOCS_BOOTSTRAP: bootstrap, DOCS_ADMIN: admin}
         self.environment["MOCKBROKER_BOOTSTRAP"] = bootstrap
+        self.environment["MOCKBROKER_ADMIN"] = f"http://{admin}"
 
     def translated(self, text: str) -> str:
         for address, actual in self.addresses.items():
