@@ -48,7 +48,9 @@ class Log:
         return cluster.topics[self.topic].partitions[0]
 
     def producer(self, transactional_id: str = "") -> ConfluentKafka:
-        return ConfluentKafka(self.kafka.bootstrap_servers, transactional_id or self.topic)
+        # Spark may take its time: no transaction times out meanwhile.
+        bootstrap = self.kafka.bootstrap_servers
+        return ConfluentKafka(bootstrap, transactional_id or self.topic, timeout_ms=900_000)
 
     def transact(self, producer: ConfluentKafka, *values: str, end: str = "commit") -> None:
         """One transaction, and its marker."""
