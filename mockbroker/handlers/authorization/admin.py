@@ -20,6 +20,7 @@ from mockbroker.handlers.authorization.access import (
     needs,
 )
 from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.add_raft_voter import AddRaftVoterResponse
 from mockbroker_protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -79,6 +80,7 @@ from mockbroker_protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
+from mockbroker_protocol.messages.remove_raft_voter import RemoveRaftVoterResponse
 from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerResponse
 from mockbroker_protocol.messages.update_features import UpdateFeaturesResponse
 
@@ -214,6 +216,16 @@ Refuse = Callable[[Access, Any], object]
 
 # What is asked for, and the answer to who may not.
 _TABLE: dict[ApiKey, tuple[Operation, Refuse]] = {
+    ApiKey.ADD_RAFT_VOTER: (
+        O.ALTER,
+        lambda access, _: AddRaftVoterResponse(error_code=DENIED, error_message=_message(access)),
+    ),
+    ApiKey.REMOVE_RAFT_VOTER: (
+        O.ALTER,
+        lambda access, _: RemoveRaftVoterResponse(
+            error_code=DENIED, error_message=_message(access)
+        ),
+    ),
     ApiKey.ALTER_CLIENT_QUOTAS: (O.ALTER_CONFIGS, _alter_client_quotas),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: (O.ALTER, _alter_partition_reassignments),
     ApiKey.ALTER_REPLICA_LOG_DIRS: (O.ALTER, _alter_replica_log_dirs),

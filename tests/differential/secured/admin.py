@@ -7,6 +7,7 @@ from typing import Any
 from mockbroker.core.security.acls import Operation, ResourceType
 from mockbroker_protocol.messages import alter_configs as alter
 from mockbroker_protocol.messages import incremental_alter_configs as incremental
+from mockbroker_protocol.messages.add_raft_voter import AddRaftVoterRequest
 from mockbroker_protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     OpData,
@@ -56,6 +57,7 @@ from mockbroker_protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
 )
+from mockbroker_protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerRequest
 from mockbroker_protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.differential.secured.session import AclSession, case
@@ -136,6 +138,8 @@ def elections_and_features_are_not_for_everyone(session: AclSession) -> None:
         update = FeatureUpdateKey("group.version", 1)
         session.ask(UpdateFeaturesRequest(feature_updates=[update]), version)
     session.ask(UnregisterBrokerRequest(9), 0)
+    session.ask(AddRaftVoterRequest("x", 1000, 7), 0)
+    session.ask(RemoveRaftVoterRequest("x", 7), 0)
     quorum = RequestTopicData("__cluster_metadata", [RequestPartitionData(0)])
     for version in (0, 1, 2):
         session.ask(DescribeQuorumRequest([quorum]), version)

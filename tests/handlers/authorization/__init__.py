@@ -1,0 +1,1 @@
+"""Tests of what stands in front of the handlers when there is an authorizer."""
