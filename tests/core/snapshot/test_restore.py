@@ -39,13 +39,6 @@ def moved(node: TxnNode) -> TxnNode:
     return other
 
 
-def values(node: Node, topic: str = "t") -> list[bytes]:
-    """The values in the first partition, as a consumer reads them."""
-    partition = node.cluster.topics[topic].partitions[0]
-    answer = node.fetched((topic, 0, 0), broker=partition.leader_id)
-    return [bytes(value or b"") for value in node.values_of(answer)]
-
-
 def test_a_cluster_comes_back_as_it_was(node):
     node.produce(batch_of(b"one"), broker=leader_of(node))
     image = capture(node.cluster)
