@@ -21,6 +21,7 @@ import consumer_group_states
 import error_codes
 import fault_rules
 import group_states
+import faults
 import replica_fetcher
 import sasl_states
 import transaction_states
@@ -41,6 +42,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "error-codes.md": error_codes.page,
     REFERENCE / "fault-rules.md": fault_rules.page,
     REFERENCE / "replica-fetcher.md": replica_fetcher.page,
+    REFERENCE / "faults.md": faults.page,
     REFERENCE / "sasl-connection.md": sasl_states.page,
     REFERENCE / "transactional-id.md": transaction_states.page,
     REFERENCE / "transactional-id.svg": transaction_states.picture,

@@ -44,27 +44,27 @@ def tests_by_row() -> dict[str, list[str]]:
     return found
 
 
-def marked(module: ast.Module, path: str) -> Iterator[tuple[str, list[str]]]:
+def marked(module: ast.Module, path: str, mark: str = "covers") -> Iterator[tuple[str, list[str]]]:
     """The tests of one module that carry rows of their own or their class's or module's."""
     shared = [
         row
         for node in module.body
         if isinstance(node, ast.Assign) and _assigns(node, "pytestmark")
-        for row in rows_in(node.value)
+        for row in rows_in(node.value, mark)
     ]
-    yield from _marked_in(module.body, path, shared)
+    yield from _marked_in(module.body, path, shared, mark)
 
 
 def _marked_in(
-    body: list[ast.stmt], prefix: str, shared: list[str]
+    body: list[ast.stmt], prefix: str, shared: list[str], mark: str
 ) -> Iterator[tuple[str, list[str]]]:
     for node in body:
         if not isinstance(node, Definition | ast.ClassDef):
             continue
-        rows = shared + [row for mark in node.decorator_list for row in rows_in(mark)]
+        rows = shared + [row for each in node.decorator_list for row in rows_in(each, mark)]
         name = f"{prefix}::{node.name}"
         if isinstance(node, ast.ClassDef):
-            yield from _marked_in(node.body, name, rows)
+            yield from _marked_in(node.body, name, rows, mark)
         elif rows and node.name.startswith("test"):
             yield name, rows
 
@@ -73,14 +73,14 @@ def _assigns(node: ast.Assign, name: str) -> bool:
     return any(isinstance(target, ast.Name) and target.id == name for target in node.targets)
 
 
-def rows_in(expression: ast.expr) -> list[str]:
-    """The rows of every `pytest.mark.covers(...)` inside an expression."""
+def rows_in(expression: ast.expr, mark: str = "covers") -> list[str]:
+    """The rows of every `pytest.mark.covers(...)`, or another mark, inside an expression."""
     return [
         argument.value
         for node in ast.walk(expression)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "covers"
+        and node.func.attr == mark
         for argument in node.args
         if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     ]

@@ -166,7 +166,7 @@ def _fits(data: object, type_: Any) -> bool:
             return isinstance(data, int | str)
         return _fits(data, args[0])
     if origin is Literal:
-        return isinstance(data, str | int)
+        return type(data) in {type(choice) for choice in get_args(type_)}
     if origin is list:
         return isinstance(data, list | tuple)
     if origin is dict:
