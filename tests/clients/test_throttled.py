@@ -1,0 +1,79 @@
+"""Clients of other languages than Java, over their quota: they hear of it, and lose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from mockbroker.core.quotas.client_quotas import entity_of
+from mockbroker_fixtures import Cluster
+from tests.support.waiting import wait_until
+
+# Ten windows of this many bytes may pass at once: two of the values are a little too much, and have
+# to wait for a fraction of a second.
+RATE = 2_000
+VALUE = b"x" * 10_100
+
+
+@pytest.fixture
+def kafka() -> Iterator[Cluster]:
+    with Cluster(brokers=1, topics={"orders": 1}) as cluster:
+        yield cluster
+
+
+def allow(kafka: Cluster, client: str, **quotas: float) -> None:
+    entity = entity_of([("client-id", client)])
+    kafka.call(lambda cluster: cluster.quotas.alter(entity, quotas, validate_only=False))
+
+
+def told(kafka: Cluster, quota: str) -> int:
+    """How often a client was told to wait."""
+    return kafka.call(lambda cluster: cluster.quotas.throttling.throttled.get(quota, 0))
+
+
+@pytest.mark.covers("S158")
+def test_librdkafka_is_told_while_it_catches_up_and_gets_every_record(kafka: Cluster) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    for key in ("first", "second"):
+        producer.produce("orders", VALUE, key=key)
+        assert producer.flush(30) == 0
+    allow(kafka, "late", consumer_byte_rate=RATE)
+    heard: list[float] = []
+    consumer = Consumer(
+        {
+            "bootstrap.servers": kafka.bootstrap_servers,
+            "client.id": "late",
+            "group.id": "late",
+            "auto.offset.reset": "earliest",
+            "max.partition.fetch.bytes": 1000,
+            "throttle_cb": lambda event: heard.append(event.throttle_time),
+        }
+    )
+    consumer.subscribe(["orders"])
+    keys: list[bytes | None] = []
+
+    def all_came() -> bool:
+        message = consumer.poll(0.1)
+        if message is not None and message.error() is None:
+            keys.append(message.key())
+        return len(keys) == 2 and bool(heard)
+
+    wait_until(all_came)
+    consumer.close()
+    assert keys == [b"first", b"second"]
+    assert told(kafka, "consumer_byte_rate") > 0
+
+
+def test_kafka_python_waits_and_goes_on(kafka: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    from kafka import KafkaProducer
+
+    allow(kafka, "shop", producer_byte_rate=RATE)
+    producer = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, client_id="shop")
+    for _ in range(2):
+        producer.send("orders", VALUE).get(30)
+    wait_until(lambda: "ProduceResponse throttled by broker" in caplog.text)
+    producer.close()
+    assert told(kafka, "producer_byte_rate") == 1
+    assert len(kafka.records("orders")) == 2
