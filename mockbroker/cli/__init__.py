@@ -22,6 +22,8 @@ main = LazyGroup(
         "fault": ("mockbroker.cli.fault:fault", "Break a running cluster by rules."),
         "action": ("mockbroker.cli.steer:action", "Do something to a cluster, by name."),
         "clock": ("mockbroker.cli.steer:clock", "Show the cluster's clock, freeze it, move it."),
+        "snapshot": ("mockbroker.cli.steer:snapshot", "Take snapshots, and go back to them."),
+        "reset": ("mockbroker.cli.steer:reset", "Let a cluster be as it was at its start."),
         "token": ("mockbroker.cli.token:token", "Sign a token for OAUTHBEARER clients."),
         "codec": ("mockbroker.cli.codec:codec", "Show how messages look on the wire."),
         "decode": ("mockbroker.cli.decode:decode", "Explain bytes of the Kafka protocol."),

@@ -1,4 +1,4 @@
-"""`mockbroker action` and `mockbroker clock`: do something to a running cluster by hand."""
+"""`mockbroker action`, `clock`, `snapshot` and `reset`: steer a running cluster by hand."""
 
 from __future__ import annotations
 
@@ -78,3 +78,39 @@ def _print(clock: dict[str, Any]) -> None:
     at = datetime.fromtimestamp(clock["now_ms"] / 1000, UTC)
     state = "frozen" if clock["rate"] == 0 else f"rate {clock['rate']:g}"
     click.echo(f"{at.isoformat(timespec='milliseconds')} {clock['now_ms']} {state}")
+
+
+@click.group(no_args_is_help=True)
+def snapshot() -> None:
+    """Take snapshots of a running cluster, and go back to them. They live as long as it does."""
+
+
+@snapshot.command()
+@click.argument("name", default="default")
+@admin_command
+def take(api: AdminClient, name: str) -> None:
+    """Keep the cluster as it is now, as NAME."""
+    api.post("/v1/snapshot", {"name": name})
+
+
+@snapshot.command("list")
+@admin_command
+def list_snapshots(api: AdminClient) -> None:
+    """Print the names of the snapshots that are kept."""
+    for each in api.get("/v1/snapshots"):
+        click.echo(each["name"])
+
+
+@snapshot.command()
+@click.argument("name", default="default")
+@admin_command
+def restore(api: AdminClient, name: str) -> None:
+    """Let the cluster be as it was at snapshot NAME. Connections stay open."""
+    api.post("/v1/restore", {"name": name})
+
+
+@click.command()
+@admin_command
+def reset(api: AdminClient) -> None:
+    """Let the cluster be as it was at its start: its topics made anew, and no rules."""
+    api.post("/v1/reset", {})

@@ -138,6 +138,18 @@ def test_verify_exits_with_the_verdict(kafka: Cluster, run: Run) -> None:
     assert json.loads(verdict.output)["holds"] is False
 
 
+def test_a_cluster_goes_back_to_a_snapshot_and_to_its_start(kafka: Cluster, run: Run) -> None:
+    kafka.create_topic("before")
+    run("snapshot", "take", "mine")
+    assert run("snapshot", "list").output == "mine\n"
+    kafka.create_topic("after")
+    run("snapshot", "restore", "mine")
+    assert kafka.call(lambda cluster: sorted(cluster.topics)) == ["before", "orders"]
+    assert "kept: mine" in run("snapshot", "restore", "yours", status=1).output
+    run("reset")
+    assert kafka.call(lambda cluster: sorted(cluster.topics)) == ["orders"]
+
+
 def test_without_an_admin_api_the_remedy_is_named() -> None:
     result = CliRunner().invoke(main, ["fault", "list", "--admin", "http://127.0.0.1:1"])
     assert result.exit_code == 1

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from mockbroker.admin.v1 import clock, cluster, faults, journal
+from mockbroker.admin.v1 import clock, cluster, faults, journal, lifecycle
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Endpoint, json_response
 from mockbroker.admin.v1.endpoint import routes as routes_of
@@ -20,6 +20,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         *faults.endpoints(api),
         *clock.endpoints(api),
         *journal.endpoints(api),
+        *lifecycle.endpoints(api),
     ]
 
 
