@@ -14,14 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import api_coverage
+import authorization
 import checklist
 import command_line
 import configs
 import consumer_group_states
 import error_codes
 import fault_rules
-import group_states
 import faults
+import group_states
 import replica_fetcher
 import sasl_states
 import transaction_states
@@ -33,6 +34,7 @@ REFERENCE = DOCS / "reference"
 
 PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "api-coverage.md": api_coverage.page,
+    REFERENCE / "authorization.md": authorization.page,
     REFERENCE / "checklist.md": checklist.page,
     REFERENCE / "classic-group.md": group_states.page,
     REFERENCE / "classic-group.svg": group_states.picture,
@@ -40,9 +42,9 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "command-line.md": command_line.page,
     REFERENCE / "configs.md": configs.page,
     REFERENCE / "error-codes.md": error_codes.page,
+    REFERENCE / "faults.md": faults.page,
     REFERENCE / "fault-rules.md": fault_rules.page,
     REFERENCE / "replica-fetcher.md": replica_fetcher.page,
-    REFERENCE / "faults.md": faults.page,
     REFERENCE / "sasl-connection.md": sasl_states.page,
     REFERENCE / "transactional-id.md": transaction_states.page,
     REFERENCE / "transactional-id.svg": transaction_states.picture,
