@@ -30,7 +30,8 @@ def allow(kafka: Cluster, client: str, **quotas: float) -> None:
 
 def told(kafka: Cluster, quota: str) -> int:
     """How often a client was told to wait."""
-    return kafka.call(lambda cluster: cluster.quotas.throttling.throttled.get(quota, 0))
+    throttling = kafka.call(lambda cluster: cluster.quotas.throttling)
+    return 0 if throttling is None else throttling.throttled.get(quota, 0)
 
 
 @pytest.mark.covers("S158")
