@@ -26,7 +26,9 @@ def allow(kafka: Cluster, kind: str, name: str, **quotas: float) -> None:
 
 
 def throttled(kafka: Cluster) -> dict[str, int]:
-    return kafka.call(lambda cluster: dict(cluster.quotas.throttling.throttled))
+    throttling = kafka.call(lambda cluster: cluster.quotas.throttling)
+    assert throttling is not None
+    return throttling.throttled
 
 
 def create(partitions: int) -> bytes:
