@@ -205,6 +205,7 @@ APIS: dict[int, Api] = {}
 # What a broker passes on to the controller (KIP-590).
 FORWARDED = frozenset(
     (
+        "ADD_RAFT_VOTER",
         "ALTER_CLIENT_QUOTAS",
         "ALTER_CONFIGS",
         "ALTER_PARTITION_REASSIGNMENTS",
@@ -220,6 +221,7 @@ FORWARDED = frozenset(
         "EXPIRE_DELEGATION_TOKEN",
         "INCREMENTAL_ALTER_CONFIGS",
         "LIST_PARTITION_REASSIGNMENTS",
+        "REMOVE_RAFT_VOTER",
         "RENEW_DELEGATION_TOKEN",
         "UNREGISTER_BROKER",
         "UPDATE_FEATURES",
