@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.log.dirs import LogDirs
+from mockbroker.core.partition import Partition
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.alter_replica_log_dirs import (
@@ -53,5 +56,10 @@ def _error(ctx: RequestContext, path: str, topic: str, index: int) -> ErrorCode:
     if not log_dirs.has(partition):
         return ErrorCode.KAFKA_STORAGE_ERROR
     if log_dirs.begin_move(partition, path):
-        ctx.cluster.timers.call_at(ctx.now_ms, partial(log_dirs.end_move, partition))
+        ctx.cluster.timers.call_at(ctx.now_ms, partial(_end_move, ctx.cluster, log_dirs, partition))
     return ErrorCode.NONE
+
+
+def _end_move(cluster: Cluster, log_dirs: LogDirs, partition: Partition) -> None:
+    log_dirs.end_move(partition)
+    cluster.metadata_changed(partition.topic)

@@ -77,13 +77,11 @@ def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> Par
         reassignment = reassignment_of(cluster, partition)
         adding, removing = tuple(reassignment.adding), tuple(reassignment.removing)
     dirs: list[tuple[int, str]] = []
-    moves: list[tuple[int, str]] = []
     for node_id in replicas:
         broker = cluster.brokers.get(node_id)
         if broker is not None and broker.log_dirs.are_several:
-            dirs.append((node_id, broker.log_dirs.place_of(partition)))
-            if partition in broker.log_dirs.futures:
-                moves.append((node_id, broker.log_dirs.futures[partition]))
+            moving_to = broker.log_dirs.futures.get(partition)
+            dirs.append((node_id, moving_to or broker.log_dirs.place_of(partition)))
     return PartitionImage(
         replicas,
         tuple(partition.isr),
@@ -98,5 +96,4 @@ def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> Par
         adding,
         removing,
         tuple(dirs),
-        tuple(moves),
     )

@@ -78,7 +78,7 @@ class ReplicaImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
 class PartitionImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """What the controller and the leader know of a partition. `log_id` is that of the leader's log.
 
-    `dirs` and `moves` are directories by broker: where a replica lies, and where it is moved to.
+    `dirs` are the directories in which replicas lie, by broker, where those have several.
     """
 
     replicas: tuple[int, ...]
@@ -94,7 +94,6 @@ class PartitionImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknow
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     dirs: tuple[tuple[int, str], ...] = ()
-    moves: tuple[tuple[int, str], ...] = ()
 
 
 class TopicImage(NamedTuple):

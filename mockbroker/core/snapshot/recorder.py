@@ -50,7 +50,8 @@ class Recorder:
         self._cluster = cluster
         self._on_change = on_change
         self._told = False
-        self._touched: dict[Partition, None] = {}
+        # The partitions to look at, and whether at more than their logs.
+        self._touched: dict[Partition, bool] = {}
         self._topics_touched: dict[Topic, None] = {}
         # What the file has:
         self._topics: dict[bytes, dict[str, str]] = {}  # overrides
@@ -71,7 +72,7 @@ class Recorder:
 
     def partition_changed(self, partition: Partition) -> None:
         """Something moved in a partition."""
-        self._touched[partition] = None
+        self._touched.setdefault(partition, False)
         if not self._told:
             self._told = True
             self._on_change()
@@ -158,7 +159,7 @@ class Recorder:
             if known != topic.configs.overrides:
                 overrides = self._topics[topic_id] = dict(topic.configs.overrides)
                 topics.append(TopicChange(topic_id, topic.name, overrides))
-            self._touched.update(dict.fromkeys(topic.partitions))
+            self._touched.update(dict.fromkeys(topic.partitions, True))
         return gone, topics
 
     def _forget(self, topic: Topic) -> None:
@@ -171,18 +172,32 @@ class Recorder:
     def _take_partitions(self) -> list[PartitionChange]:
         found: list[PartitionChange] = []
         touched, self._touched = self._touched, {}
-        for partition in touched:
+        for partition, altogether in touched.items():
             topic = partition.topic
             if partition.deleted or topic.topic_id not in self._topics:
                 continue
-            image = partition_image(self._cluster, partition, self._enter)
             known = self._partitions.get(partition)
+            if not altogether and known is not None and self._has_only_grown(partition, known):
+                self._enter(partition.log, partition.high_watermark)
+                continue
+            image = partition_image(self._cluster, partition, self._enter)
             if image != known:
                 self._partitions[partition] = image
                 found.append(PartitionChange(topic.topic_id, partition.index, image))
                 if known is not None:
                     self._drop_logs(known, image)
         return found
+
+    @staticmethod
+    def _has_only_grown(partition: Partition, known: PartitionImage) -> bool:
+        """Whether nothing but the log that the file knows can have changed."""
+        stored = partition.log.stored
+        return (
+            stored is not None
+            and stored.log_id == known.log_id
+            and not partition.own_replicas
+            and not known.own
+        )
 
     def _drop_logs(self, former: PartitionImage, now: PartitionImage | None) -> None:
         kept = set() if now is None else {now.log_id, *(own.log_id for own in now.own)}

@@ -181,9 +181,6 @@ def _partition(
     for node_id, path in saved.dirs:
         if node_id in cluster.brokers:
             cluster.brokers[node_id].log_dirs.put(partition, path)
-    for node_id, path in saved.moves:
-        if node_id in cluster.brokers:
-            cluster.brokers[node_id].log_dirs.begin_move(partition, path)
     return partition
 
 

@@ -18,7 +18,14 @@ from mockbroker.core.security.acls import (
 )
 from mockbroker.core.security.acls import ResourceType as AclType
 from mockbroker.core.security.sasl.scram_credential import ScramMechanism, from_password
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from mockbroker_protocol.records import Record, build_batch
+from tests.support.ask import ask
 from tests.support.requests import NOW_MS, Node
 from tests.support.stored_clusters import Stored, cluster_state, loaded, revived
 
@@ -134,6 +141,21 @@ def test_an_unclean_election_leaves_two_histories_in_the_file(node):
     again = revived(loaded(stored.data)).topics["t"].partitions[0]
     assert b"kept" in b"".join(again.log.batches())
     assert b"lost" in b"".join(again.own_replicas[1].log.batches())
+
+
+def test_a_replica_that_moved_to_another_directory_is_there_again():
+    node = Node(configs={"log.dirs": "/a,/b"})
+    partition = node.topic("t")
+    stored = Stored(node.cluster)
+    present = node.cluster.brokers[1].log_dirs.place_of(partition)
+    target = "/b" if present == "/a" else "/a"
+    wanted = AlterReplicaLogDir(target, [AlterReplicaLogDirTopic("t", [0])])
+    ask(node, ApiKey.ALTER_REPLICA_LOG_DIRS, AlterReplicaLogDirsRequest([wanted]))
+    node.advance(1)
+    assert stored.flush() > 0
+    again = revived(loaded(stored.data))
+    moved = again.topics["t"].partitions[0]
+    assert again.brokers[1].log_dirs.place_of(moved) == target
 
 
 def test_settings_of_every_kind_are_written(node):
