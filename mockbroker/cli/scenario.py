@@ -1,0 +1,211 @@
+"""`mockbroker scenario run FILE [-- COMMAND]`: a cluster, what happens to it, what must follow.
+
+The command runs beside the steps, with the cluster's addresses in `MOCKBROKER_BOOTSTRAP` and
+`MOCKBROKER_ADMIN`. The checks come when the steps are done and the command has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import click
+import msgspec
+import trio
+
+from mockbroker.actors.clock import steerable_clock
+from mockbroker.actors.config import ServerError
+from mockbroker.actors.server import ClusterServer, open_server
+from mockbroker.actors.steering import SteerableClock
+from mockbroker.admin import AdminServer, ServerView, start_admin
+from mockbroker.cli.admin_client import read_data
+from mockbroker.cli.scenario_file import Scenario, Step, Wait, parse_scenario
+from mockbroker.core.errors import ActionError, ApiError, ConfigError
+from mockbroker.core.faults.actions import perform
+from mockbroker.core.faults.engine import engine_of
+from mockbroker.core.faults.errors import NameTakenError, RuleError
+from mockbroker.core.faults.rules import Plan
+from mockbroker.core.journal.entries import Entry
+from mockbroker.core.journal.filters import EventMatcher
+from mockbroker.core.journal.reader import JournalReader
+from mockbroker.core.journal.verify import Expectation, JournalGapError, explain, one_line, verify
+
+BAD_USAGE = 2
+# What is shown of the journal when a scenario failed, and how much of it.
+TOLD_KINDS = ("fault", "action", "clock", "broker", "election", "group", "transaction", "commit")
+TOLD_MAX = 40
+
+
+class ScenarioFailedError(Exception):
+    """A step, a check or the command did not come out as it should."""
+
+
+class Run:
+    """One run of a scenario, in the cluster's own trio run. Its methods are the kinds of steps."""
+
+    def __init__(self, server: ClusterServer) -> None:
+        self._server = server
+        self._cluster = server.cluster
+        journal = server.cluster.journal
+        assert journal is not None  # the default
+        self._journal = journal
+        self._reader = JournalReader(journal, server.cluster.topic_name)
+
+    async def step(self, step: Step) -> None:
+        """Do one thing. Raises ScenarioFailedError."""
+        try:
+            await getattr(self, step.kind)(step.value)
+        except (ActionError, ApiError, NameTakenError, ValueError) as error:
+            raise ScenarioFailedError(str(error)) from None
+
+    async def wait(self, value: tuple[Wait, EventMatcher]) -> None:
+        wait, matcher = value
+        enough = threading.Event()
+        count = sum(map(matcher, self._reader.events()))
+        if count >= wait.count:
+            return
+
+        def follow(entry: Entry) -> None:
+            nonlocal count
+            count += sum(map(matcher, self._reader.open(entry)))
+            if count >= wait.count:
+                enough.set()
+
+        self._journal.followers.append(follow)
+        try:
+            # Waiting is in real time, whatever the cluster's clock does.
+            await trio.to_thread.run_sync(enough.wait, wait.timeout / 1000, abandon_on_cancel=True)
+        finally:
+            self._journal.followers.remove(follow)
+        if not enough.is_set():
+            raise ScenarioFailedError(
+                f"{count} events match after {wait.timeout} ms of real time, not {wait.count}"
+            )
+
+    async def action(self, value: tuple[str, msgspec.Struct]) -> None:
+        name, arguments = value
+        perform(self._cluster, name, arguments)
+        self._journal.fact(self._cluster.now_ms(), "action", change=name)
+
+    async def faults(self, plan: Plan) -> None:
+        engine_of(self._cluster).add(plan)
+
+    async def clear_faults(self, value: bool) -> None:
+        if value:
+            engine_of(self._cluster).clear()
+
+    async def advance(self, milliseconds: int) -> None:
+        await self._server.timekeeper.advance(milliseconds)
+
+    async def freeze(self, value: bool) -> None:
+        steerable_clock().set_rate(0.0 if value else 1.0)
+
+    async def verify(self, wanted: Expectation) -> None:
+        try:
+            verdict = verify(wanted, self._reader.events(wanted.after_seq))
+        except JournalGapError as error:
+            raise ScenarioFailedError(str(error)) from None
+        if not verdict.holds:
+            raise ScenarioFailedError(explain(verdict))
+
+    def timeline(self) -> Iterator[str]:
+        """What happened, as far as it explains anything: the last lines of it."""
+        told = [event for event in self._reader.events(messages=False) if event.kind in TOLD_KINDS]
+        for event in told[-TOLD_MAX:]:
+            yield f"{_clock_time(event.virtual_ms)} {one_line(event)}"
+
+    def now(self) -> str:
+        return _clock_time(self._cluster.now_ms())
+
+
+def _clock_time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
+async def play(scenario: Scenario, command: tuple[str, ...]) -> None:
+    """Run it. Raises ScenarioFailedError, after the timeline was printed."""
+    async with open_server(scenario.config) as server:
+        run = Run(server)
+        try:
+            if scenario.plan is not None:
+                await run.step(Step("faults", "", scenario.plan))
+            with _admin(server) as admin:
+                async with trio.open_nursery() as nursery:
+                    if command:
+                        nursery.start_soon(_run_command, command, server, admin)
+                    await _steps(run, scenario.steps)
+            for number, check in enumerate(scenario.checks):
+                await run.step(Step("verify", "", check))
+                click.echo(f"{run.now()} checks[{number}] holds")
+        except* ScenarioFailedError as failures:
+            for line in run.timeline():
+                click.echo(f"  {line}")
+            raise ScenarioFailedError(_first(failures)) from None
+
+
+async def _steps(run: Run, steps: tuple[Step, ...]) -> None:
+    for number, step in enumerate(steps):
+        click.echo(f"{run.now()} steps[{number}] {step.kind} {step.words}")
+        try:
+            await run.step(step)
+        except ScenarioFailedError as error:
+            raise ScenarioFailedError(f"steps[{number}].{step.kind}: {error}") from None
+
+
+async def _run_command(command: tuple[str, ...], server: ClusterServer, admin: AdminServer) -> None:
+    environment = {
+        **os.environ,
+        "MOCKBROKER_BOOTSTRAP": server.bootstrap_servers,
+        "MOCKBROKER_ADMIN": admin.url,
+    }
+    try:
+        done = await trio.run_process(list(command), env=environment, check=False)
+    except OSError as error:
+        raise ScenarioFailedError(f"{command[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        raise ScenarioFailedError(f"{command[0]} ended with {done.returncode}")
+
+
+@contextmanager
+def _admin(server: ClusterServer) -> Iterator[AdminServer]:
+    admin = start_admin(ServerView(server, trio.lowlevel.current_trio_token()))
+    try:
+        yield admin
+    finally:
+        admin.stop()
+
+
+def _first(group: BaseException) -> str:
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return str(group)
+
+
+@click.group(no_args_is_help=True)
+def scenario() -> None:
+    """Play scenarios: a cluster, faults, steps and checks in one file."""
+
+
+@scenario.command(context_settings={"ignore_unknown_options": True})
+@click.argument("file")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]")
+def run(file: str, command: tuple[str, ...]) -> None:
+    """Play FILE (- is standard input), with COMMAND beside it; exit with 1 if anything failed."""
+    data = read_data(file)
+    try:
+        wanted = parse_scenario(data)
+    except (RuleError, ServerError) as error:
+        raise click.UsageError(f"{file}: {error}") from None
+    try:
+        trio.run(play, wanted, command, clock=SteerableClock())
+    except* ScenarioFailedError as failures:
+        click.echo(f"failed: {_first(failures)}", err=True)
+        sys.exit(1)
+    except* (ServerError, ConfigError) as errors:
+        click.echo(f"mockbroker: {file}: {_first(errors)}", err=True)
+        sys.exit(BAD_USAGE)
+    click.echo("ok")
