@@ -27,6 +27,7 @@ from mockbroker.actors.snapshot_files import (
     DAMAGED_FILE,
     FILE,
     NEW_FILE,
+    Found,
     begin_file,
     lock,
     put_in_place,
@@ -60,6 +61,7 @@ class DataDir:
         self.directory = directory
         self.sync = sync
         self.image: ClusterImage | None = None
+        self._found: Found | None = None
         self._lock = lock(directory)
         self._fd = -1
         self.generation = 0  # how many files there have been
@@ -76,13 +78,13 @@ class DataDir:
             for left_over in (NEW_FILE, COMPACTED_FILE):
                 (directory / left_over).unlink(missing_ok=True)
             if (directory / FILE).exists():
-                self._open(recover=recover)
+                self._read(recover=recover)
         except BaseException:
             self.close()
             raise
 
-    def _open(self, *, recover: bool) -> None:
-        found = read_directory(self.directory, recover=recover)
+    def _read(self, *, recover: bool) -> None:
+        self._found = found = read_directory(self.directory, recover=recover)
         path = self.directory / FILE
         if found.damage is not None:
             kept = path.replace(self.directory / DAMAGED_FILE)
@@ -102,8 +104,23 @@ class DataDir:
 
     def follow(self, cluster: Cluster) -> None:
         """Keep `cluster`, which is what `image` says or a new one. Raises ServerError."""
-        self._recorder = cluster.recorder = Recorder(cluster, self._changed)
-        self._begin_file(self._recorder)
+        recorder = self._recorder = cluster.recorder = Recorder(cluster, self._changed)
+        found, self._found, self.image = self._found, None, None
+        if found is None or found.damage is not None:
+            self._begin_file(recorder)
+        else:
+            self._go_on_with_file(recorder, found)
+
+    def _go_on_with_file(self, recorder: Recorder, found: Found) -> None:
+        path = self.directory / FILE
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND)
+            os.ftruncate(self._fd, found.end)
+        except OSError as error:
+            raise ServerError(f"cannot write {path}: {error.strerror}") from None
+        recorder.resume(found.image)
+        self._size = found.end
+        self._size_when_new = sum(image.log.held_bytes for image in found.image.logs.values())
 
     def _changed(self) -> None:
         self._wake.unpark_all()

@@ -96,9 +96,9 @@ def test_a_cluster_goes_on_where_it_was(tmp_path):
 
 def test_the_clock_goes_on_from_where_it_was_moved_to(tmp_path):
     with cluster(tmp_path) as kafka, Client(kafka.bootstrap_servers) as client:
-        kafka.clock.advance(3 * 24 * 3600)
-        client.produce("t", [b"v"])
+        kafka.clock.advance("3d")
         then = kafka.call(lambda core: core.now_ms())
+        client.produce("t", [b"v"])
     with cluster(tmp_path) as kafka:
         assert kafka.call(lambda core: core.now_ms()) >= then
 

@@ -27,7 +27,14 @@ class Stored:
         self.calls = 0
         self.recorder = cluster.recorder = Recorder(cluster, self._called)
         self.data = bytearray(whole(self.recorder.whole()))
-        self.first_part_bytes = len(self.data)
+
+    def resumed(self, **options: Any) -> Cluster:
+        """A new process goes on with the file: the cluster that it has then."""
+        image = loaded(self.data)
+        cluster = revived(image, **options)
+        self.recorder = cluster.recorder = Recorder(cluster, self._called)
+        self.recorder.resume(image)
+        return cluster
 
     def _called(self) -> None:
         self.calls += 1

@@ -129,6 +129,9 @@ def mark_of(log: ReplicaLog, high_watermark: int) -> tuple[int, ...]:
     )
 
 
+_CUTS_AT = 3
+
+
 def _epochs_mark(epochs: EpochCache) -> tuple[int, int, int]:
     return epochs.latest, len(epochs._starts), epochs._starts[0] if epochs._starts else -1
 
@@ -208,6 +211,15 @@ def note_stored(log: ReplicaLog, high_watermark: int, stored: Stored) -> None:
     stored.begin, stored.end, stored.cuts = 0, log.end_offset, log.cuts
     stored.segments, stored.mark = len(log.layout), mark_of(log, high_watermark)
     stored.origin = None
+
+
+def note_restored(image: LogImage, stored: Stored) -> None:
+    """Let `stored` say that a file has all that is in the image which a log was restored from."""
+    log = image.log
+    stored.end, stored.segments = log.end_offset, len(log.layout)
+    # A log that was just restored has not been cut since.
+    mark = mark_of(log, image.high_watermark)
+    stored.mark = (*mark[:_CUTS_AT], 0, *mark[_CUTS_AT + 1 :])
 
 
 def _bytes_of(log: ReplicaLog, first: int, last: int) -> list[memoryview]:

@@ -21,11 +21,12 @@ from mockbroker.core.snapshot.changes import (
     TopicChange,
 )
 from mockbroker.core.snapshot.frames import frame
-from mockbroker.core.snapshot.image import ClusterImage, LogImage
+from mockbroker.core.snapshot.image import PRISTINE, ClusterImage, LogImage
 from mockbroker.core.snapshot.logs import (
     LogChange,
     change_of,
     mark_of,
+    note_restored,
     note_stored,
     twin_of,
 )
@@ -238,6 +239,32 @@ class Recorder:
         self._logs[stored.log_id] = stored
 
     # -- beginning ---------------------------------------------------------------------------------
+
+    def resume(self, image: ClusterImage) -> None:
+        """Go on with a file that holds `image`, which the cluster has been restored from."""
+        cluster = self._cluster
+        for saved_topic in image.topics:
+            self._topics[saved_topic.topic_id] = saved_topic.overrides
+            topic = cluster.topics_by_id[saved_topic.topic_id]
+            for partition, saved in zip(topic.partitions, saved_topic.partitions, strict=True):
+                self._partitions[partition] = saved
+                if saved.log_id != PRISTINE:
+                    self._adopt(partition.log, saved.log_id, image)
+                for own in saved.own:
+                    replica = partition.own_replicas.get(own.node_id)
+                    if replica is not None:
+                        self._adopt(replica.log, own.log_id, image)
+        self._last_log_id = max(image.logs, default=0)
+        self._settings = ENCODER.encode(image.settings)
+        # Since then this and that may have happened: look at everything once.
+        self._signs = tuple(-1 for _ in self._signs)
+        self._topics_touched = dict.fromkeys(cluster.topics.values())
+        self.anew = False
+        self._told = True
+
+    def _adopt(self, log: ReplicaLog, log_id: int, image: ClusterImage) -> None:
+        stored = log.stored = self._logs[log_id] = Stored(log_id)
+        note_restored(image.logs[log_id], stored)
 
     def whole(self) -> ClusterImage:
         """The whole image, with which a file begins; what `take` says from now on follows it."""

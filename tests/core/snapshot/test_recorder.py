@@ -222,6 +222,23 @@ def test_a_file_begun_anew_goes_on_like_the_old_one(node):
     check(node, stored)
 
 
+def test_after_a_restart_only_what_changes_is_written(node):
+    node.topic("t")
+    stored = Stored(node.cluster)
+    node.produce(one_batch(b"x" * 4000))
+    node.cluster.stop_broker(3, "unclean")
+    node.produce(one_batch(b"y" * 4000))
+    stored.flush()
+    node.cluster = stored.resumed(now_ms=lambda: node.now_ms)
+    assert stored.flush() < 200
+    node.cluster.start_broker(3)
+    node.advance(2000)
+    node.produce(one_batch(b"z"))
+    node.topic("more")
+    assert stored.flush() < 4500  # the follower's own copy of what it lacked among it
+    check(node, stored)
+
+
 def test_what_isolated_brokers_do_in_their_own_world_is_not_written(node):
     node.topic("t")
     stored = Stored(node.cluster)
@@ -237,7 +254,7 @@ def test_what_isolated_brokers_do_in_their_own_world_is_not_written(node):
 ACTIONS = (
     "produce", "produce", "produce", "produce", "topic", "delete", "stop", "kill", "start",
     "pause", "resume", "cut", "heal", "lag", "release", "move", "unclean", "records", "config",
-    "retention", "later", "later", "flush", "anew", "isr",
+    "retention", "later", "later", "flush", "anew", "isr", "restart",
 )  # fmt: skip
 
 
@@ -309,6 +326,10 @@ def act(node: Node, draw: Random, stored: Stored) -> None:  # noqa: C901 - a lis
             stored.flush()
         case "anew":
             stored.begin_anew()
+        case "restart":
+            cluster.heal_network()
+            stored.flush()
+            node.cluster = stored.resumed(now_ms=lambda: node.now_ms)
 
 
 @pytest.mark.parametrize("seed", range(25))
