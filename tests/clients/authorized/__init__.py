@@ -1,0 +1,1 @@
+"""Clients of a cluster that judges what they may do."""
