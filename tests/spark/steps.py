@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 # A query that does not end in this time hangs.
-QUERY_TIMEOUT_S = 60
+QUERY_TIMEOUT_S = 120
 FLUSH_TIMEOUT_S = 20
 
 # (partition, offset, value)
