@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from mockbroker.core.configs.alter import ResourceType
+from mockbroker.core.snapshot.capture import capture
+from mockbroker.core.snapshot.restore import restore
 from mockbroker.core.telemetry import telemetry as module
 from mockbroker.handlers.base import ConnectionInfo
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -217,3 +219,15 @@ def test_a_broker_keeps_so_many_clients_and_no_more(node, monkeypatch):
         client.get()
     known = [each.instance_id for each in node.cluster.telemetry.instances(1)]
     assert known == [client.instance_id for client in clients[1:]]
+
+
+def test_going_back_to_a_snapshot_forgets_clients_and_pushes(node):
+    client = Client(node)
+    client.get()
+    assert client.push() == 0
+    before = capture(node.cluster)
+    restore(node.cluster, before)
+    assert not node.cluster.telemetry.pushes
+    assert node.cluster.telemetry.instances(1) == []
+    assert client.get().error_code == 0
+    assert client.push() == 0

@@ -90,6 +90,11 @@ class ClientQuotas:
         elif quotas:
             self.throttling = Throttling(self._quotas, self._config_int)
 
+    def forget_measured(self) -> None:
+        """Take everybody for a client that has done nothing yet."""
+        if self.throttling is not None:
+            self.throttling.forget_measured()
+
     def describe(
         self, components: list[Component], *, strict: bool
     ) -> list[tuple[Entity, dict[str, float]]]:

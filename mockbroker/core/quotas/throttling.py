@@ -76,6 +76,11 @@ class Throttling:
         """Look up anew whom which quota holds for; what was measured stays."""
         self._limits.clear()
 
+    def forget_measured(self) -> None:
+        """Begin to measure anew; the counts of those who were told to wait stay."""
+        self._rates.clear()
+        self._buckets.clear()
+
     # -- what clients do ---------------------------------------------------------------------------
 
     def produced(self, broker_id: int, client: Client, size: int, now_ms: int) -> int:

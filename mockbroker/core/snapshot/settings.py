@@ -73,6 +73,8 @@ def put_settings(cluster: Cluster, image: SettingsImage) -> None:
     configs.changed()
     _put_features(cluster, image)
     _put_quotas(cluster.quotas, image)
+    cluster.quotas.forget_measured()
+    cluster.telemetry.forget()
     credentials = cluster.scram_credentials
     credentials.clear()
     for each in image.credentials:

@@ -150,6 +150,14 @@ class Telemetry:
             for point in push.points():
                 yield push, point
 
+    def forget(self) -> None:
+        """Drop what was pushed, and every client's turn."""
+        self.pushes.clear()
+        self._pushed_bytes = 0
+        for broker_id, known in self._instances.items():
+            for instance in list(known.values()):
+                self._forget(broker_id, instance)
+
     # -- requests ----------------------------------------------------------------------------------
 
     def subscribe(

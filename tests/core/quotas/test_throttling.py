@@ -198,6 +198,21 @@ def test_meters_that_nobody_uses_are_forgotten():
     assert throttling.meters == 1
 
 
+def test_what_was_measured_can_be_forgotten():
+    """As when a cluster goes back to a snapshot; what was told stays counted."""
+    quotas = quotas_of()
+    quotas.forget_measured()
+    rates = {"producer_byte_rate": 1_000.0, "controller_mutation_rate": 1.0}
+    quotas.alter(entity_of([("user", "alice")]), rates, validate_only=False)
+    assert quotas.throttling is not None
+    quotas.throttling.note("producer_byte_rate", 1)
+    for _ in range(2):
+        assert wait_of(quotas.throttling, size=10_000) == 0
+        assert quotas.throttling.mutate(ALICE, 20, NOW_MS, strict=True) == 0
+        quotas.forget_measured()
+    assert quotas.throttling.throttled == {"producer_byte_rate": 1}
+
+
 def test_what_clients_were_told_is_counted_by_quota():
     throttling = throttling_of(({"user": "alice"}, {"producer_byte_rate": 1.0}))
     throttling.note("producer_byte_rate", 300)
