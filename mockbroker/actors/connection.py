@@ -46,6 +46,7 @@ from mockbroker_protocol.headers import decode_request_header
 if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.faults.engine import Asked
 
 log = logging.getLogger("mockbroker")
 
@@ -302,10 +303,11 @@ class Connection:
             request, _ = route.request.decode(view, position)
         except DecodeError as error:
             raise ProtocolError(f"{route.api.key.name} v{header.api_version}: {error}") from None
-        if self._cluster.faults is not None:
-            watched = self._watched(context, request, route, started_ns)
-            if watched is not None:
-                return watched
+        faults = self._cluster.faults
+        if faults is not None:
+            asked = faults.ask(context.cluster, context, request)
+            if asked is not None:
+                return self._watched(asked, context, route, started_ns)
         response = self._handle(context, request, route)
         if throttling is not None:
             context.bill = Bill(throttling, len(frame), perf_counter_ns() - started_ns)
@@ -326,13 +328,13 @@ class Connection:
             return self._failed(context, request, route, error)
 
     def _watched(
-        self, context: RequestContext, request: object, route: Route, started_ns: int
-    ) -> Unanswered | None:
-        """The request as one that rules have a say in; None when none of them fires for it."""
-        from mockbroker.actors.watched import watch
+        self, asked: Asked, context: RequestContext, route: Route, started_ns: int
+    ) -> Unanswered:
+        """The request as one that rules have a say in."""
+        from mockbroker.actors.watched import Watched
 
         assert self._cluster.faults is not None
-        return watch(self, self._cluster.faults, context, request, route, started_ns)
+        return Watched(self, self._cluster.faults, asked, context, route, started_ns)
 
     def _route(self, version: tuple[int, int]) -> Route | None:
         """The route of a request, or None where this cluster does not serve such a request."""

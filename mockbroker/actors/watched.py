@@ -22,7 +22,6 @@ from mockbroker.actors.faulty_frames import Capture, deliver
 from mockbroker.actors.unanswered import Unanswered
 from mockbroker.core.faults.effects import answers, connections, delivery, records
 from mockbroker.core.faults.effects.answers import rewritten
-from mockbroker.core.faults.facts import Facts
 from mockbroker.core.faults.holds import ANSWER, DROP, GO_ON, RESET, Held
 from mockbroker.core.faults.layouts import request_layout
 from mockbroker.core.faults.partial import Selection
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from mockbroker.actors.connection import Connection
     from mockbroker.actors.routes import Route
     from mockbroker.actors.transport import Buffer
-    from mockbroker.core.faults.engine import Decision, FaultEngine
+    from mockbroker.core.faults.engine import Asked, Decision, FaultEngine
 
 _PRODUCE = int(ApiKey.PRODUCE)
 
@@ -52,23 +51,6 @@ _FRAME_EFFECTS = (
     delivery.Slow,
     delivery.TruncateReply,
 )
-
-
-def watch(
-    connection: Connection,
-    engine: FaultEngine,
-    context: RequestContext,
-    request: Any,
-    route: Route,
-    started_ns: int,
-) -> Watched | None:
-    """Ask the engine about a request; None when no rule fires, and it goes the plain way."""
-    facts = Facts(context.cluster, context, request)
-    decisions = engine.decide(facts)
-    if not decisions:
-        return None
-    context.marks = Marks(tuple(decision.rule.name for decision in decisions))
-    return Watched(connection, engine, facts, decisions, context, route, started_ns)
 
 
 class _EndedError(Exception):
@@ -98,16 +80,17 @@ class Watched(Unanswered):
         self,
         connection: Connection,
         engine: FaultEngine,
-        facts: Facts,
-        decisions: Sequence[Decision],
+        asked: Asked,
         context: RequestContext,
         route: Route,
         started_ns: int,
     ) -> None:
         self._connection = connection
         self._engine = engine
+        facts, decisions = asked
         self._facts = facts
         self._decisions = decisions
+        context.marks = Marks(tuple(decision.rule.name for decision in decisions))
         self._context = context
         self._request: Any = facts.request
         self._response: Any = None

@@ -37,7 +37,7 @@ def welcome(
     make: Callable[[], Served],
 ) -> Served:
     """The connection that `make` makes, or what the rules put in its place."""
-    decisions = engine.decide(Facts.of_connection(host.broker, listener, info))
+    decisions = engine.ask_at_accept(Facts.of_connection(host.broker, listener, info))
     stalled: StallHandshake | None = None
     rule: ActiveRule | None = None
     refused: RefuseConnection | None = None

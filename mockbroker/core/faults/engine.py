@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from mockbroker.core.errors import ActionError, ApiError
 from mockbroker.core.faults.actions import ACTIONS, perform
+from mockbroker.core.faults.buckets import Bucket
 from mockbroker.core.faults.checks import effective_api_keys
 from mockbroker.core.faults.effects.connections import is_at_accept
 from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
-from mockbroker.core.faults.facts import Facts
+from mockbroker.core.faults.facts import Facts, Surroundings
 from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.matching import Matcher
 from mockbroker.core.faults.partial import Selection
@@ -41,6 +42,10 @@ class Decision(NamedTuple):
     rule: ActiveRule
     effects: Mapping[str, msgspec.Struct]
     selection: Selection
+
+
+Asked: TypeAlias = "tuple[Facts, tuple[Decision, ...]]"
+"""A request's facts, and the rules that fire for it."""
 
 
 class Hit(NamedTuple):
@@ -148,6 +153,11 @@ class ActiveRule:
         else:
             self._waiters.append((hits, call))
 
+    @property
+    def is_removed(self) -> bool:
+        """Whether it is not in force any more."""
+        return self._removal is None
+
     def when_removed(self, call: Callable[[], None]) -> None:
         """Have `call` called once, when the rule is not in force any more."""
         if self._removal is None:
@@ -190,36 +200,6 @@ def stream_of(seed: int, name: str) -> IdSource:
     return IdSource(int.from_bytes(digest[:8], "big"))
 
 
-class _Bucket:
-    """The rules to be asked about one API: some always, some only for topics of these names."""
-
-    __slots__ = ("always", "by_topic")
-
-    def __init__(self, rules: Iterable[ActiveRule]) -> None:
-        self.always: list[ActiveRule] = []
-        self.by_topic: dict[str, list[ActiveRule]] = {}
-        for rule in rules:
-            if rule.matcher.topics is None:
-                self.always.append(rule)
-            for topic in rule.matcher.topics or ():
-                self.by_topic.setdefault(topic, []).append(rule)
-
-    def rules_for(self, facts: Facts) -> list[ActiveRule]:
-        """The rules that may match, in order."""
-        by_topic = self.by_topic
-        if not by_topic:
-            return self.always
-        found: list[ActiveRule] = []
-        for topic in {target.topic for target in facts.targets}:
-            named = by_topic.get(topic)
-            if named is not None:
-                found += named
-        if not found:
-            return self.always
-        rules = {id(rule): rule for rule in (*self.always, *found)}
-        return sorted(rules.values(), key=ActiveRule.order_key)
-
-
 class FaultEngine:
     """The rules of one cluster. Belongs to the cluster's thread, like everything in the core."""
 
@@ -228,7 +208,7 @@ class FaultEngine:
         self._plans: dict[str, Plan] = {}
         self._rules: dict[str, ActiveRule] = {}
         self._order = 0
-        self._buckets: dict[int, _Bucket] = {}
+        self._buckets: dict[int, Bucket] = {}
         self.asked: dict[int, int] = {}  # requests that were asked about, by API
         self._timers: dict[str, list[Timer]] = {}
         self._held_ids = 0
@@ -249,7 +229,7 @@ class FaultEngine:
         self._plans[plan.name] = plan
         for active in added:
             self._rules[active.name] = active
-        self._buckets.clear()
+        self._forget_buckets()
         self._start_timeline(plan)
         self._seat()
         return added
@@ -280,7 +260,7 @@ class FaultEngine:
         else:
             raise self._unknown(name)
         gone = [self._rules.pop(each) for each in names if each in self._rules]
-        self._buckets.clear()
+        self._forget_buckets()
         for active in gone:
             active.removed()
         for held in [held for held in self.held.values() if held.rule in names]:
@@ -296,13 +276,18 @@ class FaultEngine:
         self._plans.clear()
         self._rules.clear()
         self._timers.clear()
-        self._buckets.clear()
+        self._forget_buckets()
         self.steps.clear()
         for active in gone:
             active.removed()
         for held in list(self.held.values()):
             held.release()
         self._seat()
+
+    def _forget_buckets(self) -> None:
+        for bucket in self._buckets.values():
+            bucket.settle()
+        self._buckets.clear()
 
     def _seat(self) -> None:
         self._cluster.faults = self if self._rules else None
@@ -335,16 +320,18 @@ class FaultEngine:
 
     def explain_rule(self, active: ActiveRule) -> Explanation:
         """The same, of a rule that need not be in force any more."""
+        for bucket in self._buckets.values():
+            bucket.settle()
         failed = dict(active.failed)
         seen = active.matched + sum(failed.values())
         since = {key: n - active.since.get(key, 0) for key, n in self.asked.items()}
-        asked = sum(since.values())
+        asked = seen if active.is_removed else sum(since.values())
         in_reach = sum(n for key, n in since.items() if self._reaches(active, key))
-        # Indexes by API and topic, and rules of higher rank, keep requests from a rule.
-        kept = "an earlier rule" if active.matcher.topics is None else "topic"
-        for reason, count in (("api", asked - in_reach), (kept, in_reach - seen)):
-            if count > 0:
-                failed[reason] = failed.get(reason, 0) + count
+        if not active.is_removed:
+            # Other APIs are kept from a rule, and so is what a rule of higher rank has taken.
+            for reason, count in (("api", asked - in_reach), ("an earlier rule", in_reach - seen)):
+                if count > 0:
+                    failed[reason] = failed.get(reason, 0) + count
         stopped = dict(active.gate.stopped)
         return Explanation(active.name, asked, active.matched, active.hits, failed, stopped)
 
@@ -358,16 +345,38 @@ class FaultEngine:
 
     # -- asking ------------------------------------------------------------------------------------
 
-    def decide(self, facts: Facts) -> tuple[Decision, ...]:
-        """The rules that fire for a request, in order; each is counted."""
-        api_key = facts.api_key
+    def ask(self, cluster: Cluster, context: Surroundings, request: Any) -> Asked | None:
+        """The rules that fire for a request, in order, with its facts; None if there is none.
+
+        `cluster` is the world that the broker sees, which is another one while it is cut off.
+        """
+        api_key = context.header.api_key
         self.asked[api_key] = self.asked.get(api_key, 0) + 1
         bucket = self._buckets.get(api_key)
         if bucket is None:
             bucket = self._fill(api_key)
-        rules = bucket.rules_for(facts)
+        rules = bucket.rules_for(cluster, context, request)
         if not rules:
-            return ()
+            return None
+        facts = Facts(cluster, context, request)
+        decisions = self._decisions(rules, facts)
+        return (facts, decisions) if decisions else None
+
+    def ask_at_accept(self, facts: Facts) -> tuple[Decision, ...]:
+        """The rules that fire for a connection that is being accepted, in order."""
+        self.asked[facts.api_key] = self.asked.get(facts.api_key, 0) + 1
+        rules = sorted(self._rules.values(), key=ActiveRule.order_key)
+        left = []
+        for rule in rules:
+            if self._reaches(rule, facts.api_key):
+                failed = rule.matcher.failed_of(facts, (), within=False)
+                if failed is None:
+                    left.append(rule)
+                else:
+                    rule.failed[failed] = rule.failed.get(failed, 0) + 1
+        return self._decisions(left, facts)
+
+    def _decisions(self, rules: Iterable[ActiveRule], facts: Facts) -> tuple[Decision, ...]:
         decisions: tuple[Decision, ...] = ()
         for rule in rules:
             if not self._fires(rule, facts):
@@ -377,14 +386,14 @@ class FaultEngine:
                 break
         return decisions
 
-    def _fill(self, api_key: int) -> _Bucket:
+    def _fill(self, api_key: int) -> Bucket:
         rules = sorted(self._rules.values(), key=ActiveRule.order_key)
         reached = [rule for rule in rules if self._reaches(rule, api_key)]
-        bucket = self._buckets[api_key] = _Bucket(reached)
+        bucket = self._buckets[api_key] = Bucket(reached)
         return bucket
 
     def _fires(self, rule: ActiveRule, facts: Facts) -> bool:
-        failed = rule.matcher.failed(facts)
+        failed = rule.matcher.failed_live(facts)
         if failed is not None:
             rule.failed[failed] = rule.failed.get(failed, 0) + 1
             return False

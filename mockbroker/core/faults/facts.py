@@ -23,11 +23,11 @@ _FIND_COORDINATOR = int(ApiKey.FIND_COORDINATOR)
 _GROUP_KEY, _TRANSACTION_KEY = 0, 1
 
 # What each fact is called in the requests that have it.
-_GROUPS = ("group_id", "group_ids", "groups_names")
-_MEMBERS = ("member_id",)
-_INSTANCES = ("group_instance_id", "instance_id")
-_TRANSACTIONS = ("transactional_id", "v3_and_below_transactional_id", "transactional_ids")
-_PRODUCERS = ("producer_id", "v3_and_below_producer_id")
+GROUPS = ("group_id", "group_ids", "groups_names")
+MEMBERS = ("member_id",)
+INSTANCES = ("group_instance_id", "instance_id")
+TRANSACTIONS = ("transactional_id", "v3_and_below_transactional_id", "transactional_ids")
+PRODUCERS = ("producer_id", "v3_and_below_producer_id")
 
 
 class Peer(Protocol):
@@ -182,7 +182,7 @@ class Facts:
     @property
     def groups(self) -> list[str]:
         """The groups that the request is about."""
-        found: list[str] = list(self.values(_GROUPS))
+        found: list[str] = list(self.values(GROUPS))
         if self.api_key == int(ApiKey.DESCRIBE_GROUPS):
             found += self.request.groups
         if self.api_key == _FIND_COORDINATOR and self.request.key_type == _GROUP_KEY:
@@ -191,16 +191,16 @@ class Facts:
 
     @property
     def members(self) -> list[str]:
-        return list(self.values(_MEMBERS))
+        return list(self.values(MEMBERS))
 
     @property
     def instances(self) -> list[str]:
-        return list(self.values(_INSTANCES))
+        return list(self.values(INSTANCES))
 
     @property
     def transactional_ids(self) -> list[str]:
         """The transactional ids that the request is about."""
-        found: list[str] = [each for each in self.values(_TRANSACTIONS) if each]
+        found: list[str] = [each for each in self.values(TRANSACTIONS) if each]
         if self.api_key == _FIND_COORDINATOR and self.request.key_type == _TRANSACTION_KEY:
             found += self._coordinator_keys()
         return found
@@ -214,7 +214,7 @@ class Facts:
         """The producers that the request is about; those of a Produce stand in its batches."""
         if self.api_key == _PRODUCE:
             return [batch.producer_id for batch in self.batches]
-        return list(self.values(_PRODUCERS))
+        return list(self.values(PRODUCERS))
 
     @property
     def batches(self) -> list[BatchHeader]:

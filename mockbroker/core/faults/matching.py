@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
 from mockbroker.core.faults.errors import RuleError
@@ -11,7 +11,6 @@ from mockbroker.core.faults.layouts import values_at
 from mockbroker.core.faults.partial import ALL, Selection, Target
 from mockbroker.core.faults.rules import Match, NthConnection, api_keys
 from mockbroker.core.faults.texts import (
-    literals,
     source_question,
     text_question,
     version_question,
@@ -31,26 +30,40 @@ class Condition(NamedTuple):
 
 
 class Matcher:
-    """A compiled match. `api_keys` is empty where it is for every API; `topics` has the topics
-    where they are given by their names, and serves to ask it about no others.
+    """A compiled match. `api_keys` is empty where it is for every API.
+
+    What `conditions` say is the same of requests that look alike (see `buckets`), and need not be
+    asked again; `live` ones are asked each time.
     """
 
-    __slots__ = ("_picks", "api_keys", "conditions", "topics")
+    __slots__ = ("_picks", "api_keys", "conditions", "live")
 
     def __init__(self, match: Match, path: str = "match") -> None:
         """Raises RuleError that names the field which does not make sense."""
         self.api_keys = api_keys(match, f"{path}.api")
         self._picks = _target_picker(match, path)
-        self.topics = None if match.topic is None else literals(match.topic)
-        self.conditions = tuple(_conditions(match, path, self._picks))
+        conditions = tuple(_conditions(match, path, self._picks))
+        self.live = tuple(_live_conditions(match, path))
+        self.conditions = conditions
 
     def add(self, name: str, holds: Predicate) -> None:
         """Have another condition that has to hold."""
-        self.conditions = (*self.conditions, Condition(name, holds))
+        self.live = (*self.live, Condition(name, holds))
 
     def failed(self, facts: Facts) -> str | None:
         """The name of the first condition that does not hold; None when all do."""
+        return self.failed_of(facts, (), within=False) or self.failed_live(facts)
+
+    def failed_of(self, facts: Facts, names: Container[str], *, within: bool) -> str | None:
+        """The same of the conditions of these names, or of all but these; not of live ones."""
         for name, holds in self.conditions:
+            if (name in names) is within and not holds(facts):
+                return name
+        return None
+
+    def failed_live(self, facts: Facts) -> str | None:
+        """The same of the others."""
+        for name, holds in self.live:
             if not holds(facts):
                 return name
         return None
@@ -121,6 +134,10 @@ def _conditions(match: Match, path: str, picks: _Picks | None) -> Iterable[Condi
         if match.partition is not None:
             yield Condition("partition", lambda facts: any(map(picks.both, facts.targets)))
     yield from _request_conditions(match, path)
+
+
+def _live_conditions(match: Match, path: str) -> Iterable[Condition]:
+    """What is asked anew for each request."""
     for field_path, wanted in (match.where or {}).items():
         yield _where(field_path, wanted, f"{path}.where.{field_path}")
     if isinstance(match.connection, NthConnection):

@@ -81,7 +81,7 @@ CASES: list[tuple[str, Act, str, object, object]] = [
     ("topic", a_consumer, "Fetch", ["other", "matched"], "mat"),
     ("partition", a_plain_producer, "Produce", 1, 0),
     ("client_id", a_plain_producer, "Produce", "matched-*", ["a", "b*"]),
-    ("client_software", a_plain_producer, "Produce", "confluent-kafka-python*", "apache-kafka-java"),
+    ("client_software", a_plain_producer, "Produce", "confluent-kafka-*", "apache-kafka-java"),
     ("principal", a_plain_producer, "Produce", "User:ANONYMOUS", "User:alice"),
     ("source", a_plain_producer, "Produce", "127.0.0.0/8", ["10.0.0.0/8", "192.168.*"]),
     ("acks", a_plain_producer, "Produce", 1, "all"),
