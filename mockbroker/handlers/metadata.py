@@ -22,6 +22,7 @@ from mockbroker.core.security.authorized_operations import (
 )
 from mockbroker.core.topic import INTERNAL_TOPICS, Topic, why_invalid_name
 from mockbroker.handlers.base import EncodedResponse, RequestContext, api
+from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.messages.metadata import (
@@ -66,9 +67,7 @@ def metadata(ctx: RequestContext, request: MetadataRequest) -> EncodedResponse |
     malformed = why_malformed(topics, version)
     if malformed is not None:
         return _refuse(topics, malformed)
-    return assemble(
-        cluster, shape, cluster_operations, _named_pieces(cluster, request, topics, shape)
-    )
+    return assemble(cluster, shape, cluster_operations, _named_pieces(ctx, request, topics, shape))
 
 
 def asks_for_all(request: MetadataRequest, version: int) -> bool:
@@ -103,11 +102,12 @@ def _refuse(topics: list[MetadataRequestTopic], error: ErrorCode) -> MetadataRes
 
 
 def _named_pieces(
-    cluster: Cluster,
+    ctx: RequestContext,
     request: MetadataRequest,
     topics: list[MetadataRequestTopic],
     shape: Shape,
 ) -> list[bytes]:
+    cluster = ctx.cluster
     ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
     if ids:  # names in the same request are not looked at
         found = [(topic_id, cluster.topics_by_id.get(topic_id)) for topic_id in ids]
@@ -131,7 +131,7 @@ def _named_pieces(
             continue
         error = missing_topic_error(name)
         if may_create and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            auto_create(cluster, name)
+            auto_create(ctx, name)
         missing = MetadataResponseTopic(
             error_code=error,
             name=name,
@@ -149,13 +149,16 @@ def missing_topic_error(name: str) -> ErrorCode:
     return ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def auto_create(cluster: Cluster, name: str) -> None:
+def auto_create(ctx: RequestContext, name: str) -> None:
     """Create a topic for the next request to see.
 
     Kafka sends the creation to the controller and answers before it is done; what fails there, the
-    client never hears of.
+    client never hears of, its quota of changes included.
     """
+    cluster = ctx.cluster
     try:
+        if cluster.quotas.throttling is not None:
+            MutationQuota(ctx, strict_since=0).draw(cluster.config_int("num.partitions"))
         cluster.auto_create_topic(name)
     except ApiError:
         return

@@ -25,7 +25,11 @@ from mockbroker_protocol.messages.create_partitions import (
 from mockbroker_protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from mockbroker_protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from mockbroker_protocol.messages.list_groups import ListGroupsResponse
-from mockbroker_protocol.messages.metadata import MetadataResponse
+from mockbroker_protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from mockbroker_protocol.messages.produce import ProduceResponse
 from mockbroker_protocol.messages.sasl_handshake import SaslHandshakeResponse
 from mockbroker_protocol.records import split_batches
@@ -243,3 +247,23 @@ def test_partitions_are_added_at_the_rate_of_the_quota(node, version, done):
         answer = ask(node, ApiKey.CREATE_PARTITIONS, request, version)
     assert len(topic.partitions) == (14 if done else 13)
     assert answer.throttle_time_ms == (2000 if done else 1000)
+
+
+def test_a_topic_that_is_asked_for_is_not_created_above_the_quota(node):
+    """The client is not told; it asks again, and again, until its tokens are back."""
+    allow(node, controller_mutation_rate=1.0)
+
+    def ask_for(name: str) -> None:
+        request = MetadataRequest([MetadataRequestTopic(name=name)])
+        answer = ask(node, ApiKey.METADATA, request, 12)
+        assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert answer.throttle_time_ms == 0
+
+    for name in [f"topic-{number}" for number in range(13)]:
+        ask_for(name)
+    assert len(node.cluster.topics) == 12
+    ask_for("late")
+    assert "late" not in node.cluster.topics
+    node.advance(1000)
+    ask_for("late")
+    assert "late" in node.cluster.topics

@@ -130,7 +130,7 @@ class _Teller:
     def _missing(self, name: str, *, create: bool) -> bytes:
         error = missing_topic_error(name)
         if create and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            auto_create(self._cluster, name)
+            auto_create(self._access.ctx, name)
         operations = self._operations(name) if self.shape.operations else NOT_ASKED
         internal = name in INTERNAL_TOPICS
         return self._bare(error, name, is_internal=internal, operations=operations)
