@@ -1,8 +1,11 @@
-"""DescribeProducers (61): the idempotent producers a partition's leader remembers (KIP-664)."""
+"""DescribeProducers (61): the idempotent producers that a replica remembers (KIP-664).
+
+Followers answer as well, from their own logs: an administrator may ask for one of them.
+"""
 
 from __future__ import annotations
 
-from mockbroker.core.partition import Partition
+from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.topic import why_invalid_name
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -19,7 +22,7 @@ from mockbroker_protocol.messages.describe_producers import (
 def describe_producers(
     ctx: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
-    """Tell the state of every producer of each partition that this broker leads."""
+    """Tell the state of every producer of each partition that this broker has a copy of."""
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
@@ -39,18 +42,15 @@ def _describe(ctx: RequestContext, topic: str, index: int) -> PartitionResponse:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return PartitionResponse(index, error, error.sentence)
     partition = ctx.cluster.partition(topic, index)
-    if partition is None or partition.replica(ctx.broker.node_id) is None:
-        known = partition is not None
-        return PartitionResponse(
-            index,
-            ErrorCode.NOT_LEADER_OR_FOLLOWER if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        )
-    if partition.leader_id != ctx.broker.node_id:
+    if partition is None:
+        return PartitionResponse(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    replica = partition.replica(ctx.broker.node_id)
+    if replica is None:
         return PartitionResponse(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    return PartitionResponse(index, active_producers=_states(partition))
+    return PartitionResponse(index, active_producers=_states(replica.log))
 
 
-def _states(partition: Partition) -> list[ProducerState]:
+def _states(log: ReplicaLog) -> list[ProducerState]:
     return [
         ProducerState(
             producer_id=producer_id,
@@ -60,5 +60,5 @@ def _states(partition: Partition) -> list[ProducerState]:
             coordinator_epoch=entry.coordinator_epoch,
             current_txn_start_offset=entry.transaction_start,
         )
-        for producer_id, entry in partition.log.producers.entries.items()
+        for producer_id, entry in log.producers.entries.items()
     ]

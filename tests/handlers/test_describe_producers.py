@@ -1,4 +1,4 @@
-"""DescribeProducers: what a leader remembers of idempotent producers."""
+"""DescribeProducers: what a replica remembers of idempotent producers."""
 
 from __future__ import annotations
 
@@ -40,17 +40,27 @@ def test_a_producers_epoch_sequence_and_time(node):
     assert state.current_txn_start_offset == -1
 
 
+def test_a_follower_tells_what_its_own_log_says(node):
+    """One that is behind does not know yet."""
+    batch = batch_of(b"a", producer_id=7, producer_epoch=2, base_sequence=0)
+    node.cluster.lag_follower("t", 0, 2, hold=True)
+    node.produced(batch, transactional_id=None, acks=1)
+    assert describe(node, broker=2).active_producers == []
+    node.cluster.release_follower("t", 0, 2)
+    node.advance(1000)
+    assert describe(node, broker=2) == describe(node, broker=1)
+
+
 @pytest.mark.parametrize(
     ("topic", "index", "broker", "error", "has_message"),
     [
-        ("t", 0, 2, ErrorCode.NOT_LEADER_OR_FOLLOWER, False),
         ("t", 0, 3, ErrorCode.NOT_LEADER_OR_FOLLOWER, False),
         ("t", 9, 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, False),
         ("none", 0, 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True),
         ("a/b", 0, 1, ErrorCode.INVALID_TOPIC_EXCEPTION, True),
     ],
 )
-def test_only_the_leader_tells(node, topic, index, broker, error, has_message):
+def test_who_has_no_copy_tells_nothing(node, topic, index, broker, error, has_message):
     partition = describe(node, topic, index, broker)
     assert (partition.error_code, partition.active_producers) == (error, [])
     assert bool(partition.error_message) is has_message
