@@ -1,6 +1,7 @@
 """The parts of a cluster whose time can be moved on alone, by name.
 
 - `retention`: what is in the logs grows older, and retention drops what it no longer keeps;
+- `compaction`: the cleaner's time, for its rounds, the age of records, and when tombstones may go;
 - `groups`, `group:ID`: sessions, rebalances and the retention of offsets, of all groups or of one;
 - `transactions`: transaction timeouts, and the expiry of transactional ids.
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
 
 GROUP = "group:"
-CHOICES = "'retention', 'groups', 'group:ID' and 'transactions'"
+CHOICES = "'retention', 'compaction', 'groups', 'group:ID' and 'transactions'"
 
 
 class TimeScope(Protocol):
@@ -43,12 +44,13 @@ class TimeScope(Protocol):
 class TimeScopes:
     """The times of one cluster's parts."""
 
-    __slots__ = ("_cluster", "_own", "groups", "transactions")
+    __slots__ = ("_cluster", "_own", "compaction", "groups", "transactions")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.groups = ScopedTimers(cluster.timers, cluster.now_ms)
         self.transactions = ScopedTimers(cluster.timers, cluster.now_ms)
+        self.compaction = ScopedTimers(cluster.timers, cluster.now_ms)
         # Groups that were moved on alone; they keep their time wherever they are coordinated.
         self._own: dict[str, ScopedTimers] = {}
 
@@ -69,6 +71,10 @@ class TimeScopes:
             from mockbroker.core.log.ageing import RetentionScope
 
             return RetentionScope(self._cluster)
+        if only == "compaction":
+            from mockbroker.core.log.ageing import CompactionScope
+
+            return CompactionScope(self._cluster)
         if only == "transactions":
             return TransactionsScope(self.transactions)
         if only == "groups" or only.startswith(GROUP):

@@ -87,6 +87,57 @@ def test_what_is_left_expires_earlier_on_the_clusters_own_clock(kafka: Cluster) 
     assert kafka.records("orders") == []
 
 
+# ------------------------------------------------------------------------------------ compaction
+
+
+def compacted(kafka: Cluster) -> list[tuple[bytes | None, bytes | None]]:
+    """Keys and values of what is left in `latest` after a compaction."""
+    kafka.run_compaction("latest")
+    return [(record.key, record.value) for record in kafka.records("latest")]
+
+
+def write(kafka: Cluster, *records: tuple[str, str | None]) -> None:
+    producer = Producer(settings(kafka.bootstrap_servers))
+    for key, value in records:
+        producer.produce("latest", value, key=key)
+    flush(producer)
+
+
+def test_tombstones_go_after_their_time_to_the_cleaner(kafka: Cluster) -> None:
+    configs = {"cleanup.policy": "compact", "delete.retention.ms": "60000"}
+    kafka.create_topic("latest", configs=configs)
+    write(kafka, ("a", "1"), ("a", None), ("b", "1"))
+    before_ms = kafka.clock.now_ms
+    assert compacted(kafka) == [(b"a", None), (b"b", b"1")]
+    kafka.clock.advance("59s", only="compaction")
+    assert compacted(kafka) == [(b"a", None), (b"b", b"1")]
+    kafka.clock.advance("2s", only="compaction")
+    assert compacted(kafka) == [(b"b", b"1")]
+    assert kafka.clock.now_ms == before_ms
+
+
+def test_records_outgrow_the_compaction_lag_that_were_there(kafka: Cluster) -> None:
+    configs = {"cleanup.policy": "compact", "min.compaction.lag.ms": "3600000"}
+    kafka.create_topic("latest", configs=configs)
+    write(kafka, ("a", "1"), ("a", "2"))
+    assert len(compacted(kafka)) == 2
+    kafka.clock.advance("61m", only="compaction")
+    assert compacted(kafka) == [(b"a", b"2")]
+    write(kafka, ("b", "1"), ("b", "2"))
+    assert len(compacted(kafka)) == 3, "what came later is as young as ever"
+    kafka.clock.advance("61m", only="compaction")
+    assert compacted(kafka) == [(b"a", b"2"), (b"b", b"2")]
+
+
+def test_the_cleaner_s_rounds_take_place(kafka: Cluster) -> None:
+    configs = {"cleanup.policy": "compact", "segment.bytes": "1048576"}
+    kafka.create_topic("latest", configs=configs)
+    for _ in range(3):
+        write(kafka, ("a", "x" * 600_000))
+    kafka.clock.advance("15s", only="compaction")
+    assert len(kafka.records("latest")) == 2, "of two closed segments one record is left"
+
+
 # ---------------------------------------------------------------------------------------- groups
 
 

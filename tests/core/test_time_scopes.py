@@ -7,7 +7,7 @@ import pytest
 from mockbroker.core.cluster import Cluster
 
 
-@pytest.mark.parametrize("name", ["retention", "groups", "transactions"])
+@pytest.mark.parametrize("name", ["retention", "compaction", "groups", "transactions"])
 def test_every_part_begins_at_the_clusters_time(name: str) -> None:
     cluster = Cluster(now_ms=lambda: 5000)
     assert cluster.time_scopes.find(name).now_ms() == 5000
@@ -15,7 +15,9 @@ def test_every_part_begins_at_the_clusters_time(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "logs", "group", "Retention"])
 def test_an_unknown_part_is_refused_with_the_choices(name: str) -> None:
-    with pytest.raises(ValueError, match=r"there are 'retention', 'groups', 'group:ID' and 'tr"):
+    with pytest.raises(
+        ValueError, match=r"there are 'retention', 'compaction', 'groups', 'group:ID'"
+    ):
         Cluster(now_ms=lambda: 5000).time_scopes.find(name)
 
 

@@ -1,8 +1,8 @@
 """Records that have grown older than their timestamps say, because only their time was moved on.
 
-Retention goes by timestamps, and those cannot be changed. So a partition remembers *marks*: what
-lay below this offset has aged by so many ms more. A segment has aged by all marks that cover it as
-a whole, as one with a newer record in it is as young as that record.
+Retention and compaction go by timestamps, and those cannot be changed. So a partition remembers
+*marks*, of either kind: what lay below this offset has aged by so many ms more. A segment has aged
+by all marks that cover it as a whole, as one with a newer record in it is as young as that record.
 """
 
 from __future__ import annotations
@@ -35,6 +35,30 @@ class Marks:
         bases = log.layout.base_offsets
         end = bases[index + 1] if index + 1 < len(bases) else log.end_offset
         return sum(by_ms for until, by_ms in self._marks if until >= end)
+
+
+class CompactionScope:
+    """All compacted topics, as far as the cleaner is concerned (a `TimeScope`).
+
+    Its time stays ahead, as it writes down when tombstones may go. What is in the logs ages by what
+    passes, so that what comes later is as young as ever.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._timers = cluster.time_scopes.compaction
+        self.now_ms = self._timers.now_ms
+        self.deadline_ms = self._timers.deadline_ms
+
+    def jump_to(self, at_ms: int) -> None:
+        """Age what is in the logs, and run the rounds of the cleaner that are due."""
+        by_ms = at_ms - self.now_ms()
+        if by_ms > 0:
+            self._cluster.log_manager.age_for_cleaner(by_ms)
+        self._timers.jump_to(at_ms)
+
+    def spare_connected(self, by_ms: int) -> None:
+        """Nobody is spared: no client keeps a record alive."""
 
 
 class RetentionScope:

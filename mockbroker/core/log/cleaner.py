@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -76,8 +76,23 @@ class Compacted(msgspec.Struct, frozen=True, gc=False):
     end_offset: int
 
 
-def find_dirt(log: ReplicaLog, configs: TopicConfigs, last_stable_offset: int, now_ms: int) -> Dirt:
-    """Which part of a log can be cleaned now."""
+# (log, index of a segment) -> by how many ms the cleaner's time was ahead of the cluster's when the
+# segment was last written to.
+Ahead: TypeAlias = "Callable[[ReplicaLog, int], int]"
+
+
+def _never_ahead(_log: ReplicaLog, _index: int) -> int:
+    return 0
+
+
+def find_dirt(
+    log: ReplicaLog,
+    configs: TopicConfigs,
+    last_stable_offset: int,
+    now_ms: int,
+    ahead: Ahead = _never_ahead,
+) -> Dirt:
+    """Which part of a log can be cleaned now, which is `now_ms` to the cleaner."""
     layout = log.layout
     active = len(layout) - 1
     dirty = log.first_dirty_offset
@@ -88,7 +103,7 @@ def find_dirt(log: ReplicaLog, configs: TopicConfigs, last_stable_offset: int, n
     if configs.min_compaction_lag_ms > 0:
         settled_ms = now_ms - configs.min_compaction_lag_ms
         for index in range(first, active):
-            if layout.largest_timestamp(index) > settled_ms:
+            if layout.largest_timestamp(index) + ahead(log, index) > settled_ms:
                 limit = min(limit, layout.base_offsets[index])
                 break
     # Segments are cleaned as a whole, or not at all.
@@ -97,23 +112,30 @@ def find_dirt(log: ReplicaLog, configs: TopicConfigs, last_stable_offset: int, n
     clean = bisect_left(layout.base_offsets, dirty)
     sizes = [layout.size(index, log.end_position) for index in range(active)]
     late_ms = now_ms - max(configs.max_compaction_lag_ms, 0)
-    started = [layout.first_timestamps[index] for index in range(first, active)]
+    # A segment without a timestamp is never late.
+    late = any(
+        0 < layout.first_timestamps[index] < late_ms - ahead(log, index)
+        for index in range(first, active)
+    )
     return Dirt(
         dirty,
         layout.base_offsets[end],
         sum(sizes[:clean]),
         sum(sizes[begin:end]),
-        any(0 < timestamp < late_ms for timestamp in started),
+        late,
     )
 
 
-def next_due_ms(log: ReplicaLog, configs: TopicConfigs, now_ms: int) -> int | None:
+def next_due_ms(
+    log: ReplicaLog, configs: TopicConfigs, now_ms: int, ahead: Ahead = _never_ahead
+) -> int | None:
     """When more of a log may be cleaned, or has to be, without anything being appended; or None."""
     layout = log.layout
     times = []
     for index in range(layout.index_of(log.first_dirty_offset), len(layout) - 1):
-        times.append(layout.largest_timestamp(index) + configs.min_compaction_lag_ms)
-        times.append(layout.first_timestamps[index] + configs.max_compaction_lag_ms + 1)
+        ahead_ms = ahead(log, index)
+        times.append(layout.largest_timestamp(index) + ahead_ms + configs.min_compaction_lag_ms)
+        times.append(layout.first_timestamps[index] + ahead_ms + configs.max_compaction_lag_ms + 1)
     return min((at_ms for at_ms in times if at_ms > now_ms), default=None)
 
 

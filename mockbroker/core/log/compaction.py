@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.core.log.cleaner import Cleaning, Compacted, find_dirt, next_due_ms
+from mockbroker.core.log.cleaner import Ahead, Cleaning, Compacted, find_dirt, next_due_ms
 from mockbroker.core.own_logs import OwnLog, logs_of
 from mockbroker_protocol.records import RecordsError
 
@@ -98,28 +98,31 @@ class CompactionJob:
             for own in logs_of(partition):
                 if self._roll:
                     own.log.roll()
-                now_ms = cluster.now_ms()
-                dirt = find_dirt(own.log, configs, own.last_stable_offset, now_ms)
+                now_ms = cluster.time_scopes.compaction.now_ms()
+                ahead = cluster.log_manager.cleaner_ahead(partition)
+                dirt = find_dirt(own.log, configs, own.last_stable_offset, now_ms, ahead)
                 if self._on_demand or dirt.is_due(configs):
                     yield partition, own, Cleaning(own.log, dirt, configs, now_ms, keys_max)
 
     def _ordered(self) -> Sequence[Partition]:
         if self._on_demand:
             return self._partitions
-        now_ms = self._cluster.now_ms()
-        return sorted(self._partitions, key=lambda each: -_dirtiness(each, now_ms))
+        now_ms = self._cluster.time_scopes.compaction.now_ms()
+        ahead = self._cluster.log_manager.cleaner_ahead
+        return sorted(self._partitions, key=lambda each: -_dirtiness(each, now_ms, ahead(each)))
 
 
-def next_cleaning_ms(partition: Partition, now_ms: int) -> int | None:
+def next_cleaning_ms(partition: Partition, now_ms: int, ahead: Ahead) -> int | None:
     """When a partition that is not due now becomes due by the mere passing of time, or None."""
     configs = partition.topic.configs
-    times = [next_due_ms(own.log, configs, now_ms) for own in logs_of(partition)]
+    times = [next_due_ms(own.log, configs, now_ms, ahead) for own in logs_of(partition)]
     return min((at_ms for at_ms in times if at_ms is not None), default=None)
 
 
-def _dirtiness(partition: Partition, now_ms: int) -> float:
+def _dirtiness(partition: Partition, now_ms: int, ahead: Ahead) -> float:
+    configs = partition.topic.configs
     return max(
-        find_dirt(own.log, partition.topic.configs, own.last_stable_offset, now_ms).ratio
+        find_dirt(own.log, configs, own.last_stable_offset, now_ms, ahead).ratio
         for own in logs_of(partition)
     )
 

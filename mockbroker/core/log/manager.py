@@ -25,6 +25,7 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.log.cleaner import Ahead
     from mockbroker.core.log.compaction import CompactionJob, CompactionResult
     from mockbroker.core.partition import Partition
     from mockbroker.core.topic import Topic
@@ -61,18 +62,20 @@ class LogManager:
             lambda: config("log.retention.check.interval.ms"),
             self._retain,
         )
+        self._cleaner_times = cluster.time_scopes.compaction
         self._cleaner = Rounds(
-            cluster.timers,
-            now_ms,
-            started_ms,
+            self._cleaner_times,
+            self._cleaner_times.now_ms,
+            self._cleaner_times.now_ms(),
             lambda: config("log.cleaner.backoff.ms"),
             self._clean,
         )
         self._job: CompactionJob | None = None
         # Partitions that the cleaner gave up, with the reason (as Kafka does until a restart).
         self.uncleanable: dict[Partition, str] = {}
-        # What has grown older than its timestamps say.
+        # What has grown older than its timestamps say, for retention and for the cleaner.
         self._marks: dict[Partition, Marks] = {}
+        self._cleaner_marks: dict[Partition, Marks] = {}
         cluster.on_configs_changed.append(self._on_configs_changed)
         cluster.on_topic_deleted.append(self._on_topic_deleted)
 
@@ -81,8 +84,10 @@ class LogManager:
     def note(self, partition: Partition) -> None:
         """Something changed in a partition's log: look at it in the next round."""
         partition.upkeep_noted = True
-        rounds = self._cleaner if partition.topic.configs.compacted else self._retention
-        rounds.note(partition, self._cluster.now_ms())
+        if partition.topic.configs.compacted:
+            self._cleaner.note(partition, self._cleaner_times.now_ms())
+        else:
+            self._retention.note(partition, self._cluster.now_ms())
 
     def _on_configs_changed(self, topic: Topic) -> None:
         for partition in topic.partitions:
@@ -93,6 +98,7 @@ class LogManager:
         for partition in topic.partitions:
             self.uncleanable.pop(partition, None)
             self._marks.pop(partition, None)
+            self._cleaner_marks.pop(partition, None)
 
     # -- retention ---------------------------------------------------------------------------------
 
@@ -113,7 +119,7 @@ class LogManager:
                 self.note(partition)  # since it was noted the policy changed
                 continue
             self.retain(partition, now_ms)
-            self._note_expiry(self._retention, partition)
+            self._note_expiry(partition, self._retention, 0)
 
     def retain(self, partition: Partition, now_ms: int) -> list[RetentionResult]:
         """Drop what one partition's logs no longer keep, and tell the watchers."""
@@ -147,8 +153,10 @@ class LogManager:
                 self.retain(partition, now_ms)
                 self.note(partition)  # what is left expires earlier
 
-    def _note_expiry(self, rounds: Rounds, partition: Partition) -> None:
-        """Have the partition visited when its oldest segment expires, if it ever does."""
+    def _note_expiry(self, partition: Partition, rounds: Rounds, ahead_ms: int) -> None:
+        """Have the partition visited when its oldest segment expires, if it ever does; `ahead_ms`
+        is by how much the rounds are ahead of the cluster.
+        """
         now_ms = self._cluster.now_ms()
         configs = partition.topic.configs
         marks = self._marks.get(partition, retention.UNAGED)
@@ -156,9 +164,21 @@ class LogManager:
             at_ms = retention.next_expiry_ms(own.log, configs, marks)
             # What has expired and is still there waits for the high watermark, which tells.
             if at_ms is not None and at_ms > now_ms:
-                rounds.note(partition, at_ms)
+                rounds.note(partition, at_ms + ahead_ms)
 
     # -- compaction --------------------------------------------------------------------------------
+
+    def age_for_cleaner(self, by_ms: int) -> None:
+        """Let all that is in compacted logs be that much older, to the cleaner alone."""
+        for partition in self.select(None, None):
+            if partition.topic.configs.compacted and (partition.log.size or partition.own_replicas):
+                self._cleaner_marks.setdefault(partition, Marks()).age(partition.log, by_ms)
+
+    def cleaner_ahead(self, partition: Partition) -> Ahead:
+        """By how much the cleaner's time was ahead when a segment was written to last."""
+        marks = self._cleaner_marks.get(partition, retention.UNAGED)
+        skew_ms = self._cleaner_times.skew_ms
+        return lambda log, index: skew_ms - marks.aged_ms(log, index)
 
     def start_compaction(
         self,
@@ -216,7 +236,7 @@ class LogManager:
             self._job = None
             self._end_round(compacted)
             for partition in compacted:
-                at_ms = next_cleaning_ms(partition, now_ms)
+                at_ms = next_cleaning_ms(partition, now_ms, self.cleaner_ahead(partition))
                 if at_ms is not None and not partition.deleted:
                     self._cleaner.note(partition, at_ms)
 
@@ -230,7 +250,7 @@ class LogManager:
         for partition in partitions:
             if not partition.deleted:
                 self.retain(partition, self._cluster.now_ms())
-                self._note_expiry(self._cleaner, partition)
+                self._note_expiry(partition, self._cleaner, self._cleaner_times.skew_ms)
 
     # -- choosing ----------------------------------------------------------------------------------
 
