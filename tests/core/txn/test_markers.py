@@ -180,6 +180,49 @@ def test_lso_and_aborted_transactions_survive_a_change_of_leader() -> None:
     assert [(x.producer_id, x.first_offset) for x in data.aborted_transactions] == [(p.pid, 0)]
 
 
+def test_a_marker_that_is_truncated_leaves_its_transaction_hanging() -> None:
+    """An unclean election takes back what the coordinator takes for done: every copy forgets the
+    abort, the LSO goes back, and only an administrator's marker lets readers go on.
+    """
+    node = TxnNode(racks=THREE)
+    partition = partition_of(node)
+    p, q = node.txn("p"), node.txn("q")
+    p.produce()
+    q.produce()
+    _, other, _ = partition.replicas
+    node.cluster.shrink_isr("t", 0, partition.replicas[1:])
+    p.end(version=TV2, committed=False)
+    node.settle()
+    assert (partition.last_stable_offset, partition.log_end_offset) == (1, 3)
+    assert len(partition.log.producers.aborted) == 1
+    node.cluster.elect_unclean("t", 0, other)
+    for follower in partition.replicas:
+        if follower != other:
+            node.cluster.release_follower("t", 0, follower)
+    node.advance(2000)
+    assert (p.state, partition.leader_id) == ("CompleteAbort", other)
+    for each in partition.replicas:
+        replica = partition.replica(each)
+        assert replica is not None
+        states = replica.log.producers
+        assert (replica.log.end_offset, states.first_unstable_offset(), states.aborted) == (
+            2,
+            0,
+            [],
+        )
+    data = node.fetched(("t", 0, 0), isolation_level=1, broker=other)
+    assert (data.last_stable_offset, data.aborted_transactions) == (0, [])
+    cure = Marker(p.pid, p.epoch, committed=False, coordinator_epoch=0)
+    assert write(node, cure, ("t", 0), broker=other) == {("t", 0): E.NONE}
+    node.advance(1000)
+    assert partition.last_stable_offset == 1  # the other one is open still
+    assert q.end(version=TV2).error_code == E.NONE
+    node.advance(1000)
+    data = node.fetched(("t", 0, 0), isolation_level=1, broker=other)
+    assert data.last_stable_offset == data.high_watermark == 4
+    assert [(x.producer_id, x.first_offset) for x in data.aborted_transactions] == [(p.pid, 0)]
+
+
 # ----------------------------------------------------------------------------------------- refusals
 
 
