@@ -60,7 +60,9 @@ def rate(api: AdminClient, rate: float) -> None:
 
 @clock.command()
 @click.argument("duration")
-@click.option("--only", metavar="PART", help="retention, groups, group:ID or transactions.")
+@click.option(
+    "--only", metavar="PART", help="retention, compaction, groups, group:ID or transactions."
+)
 @click.option("--with-connected", is_flag=True, help="Let sessions of connected members run out.")
 @admin_command
 def advance(api: AdminClient, duration: str, only: str | None, with_connected: bool) -> None:
