@@ -281,8 +281,7 @@ class Connection:
     def _serve(self, frame: bytearray) -> Sequence[Buffer] | Unanswered | None:
         """Answer one request: what the socket did not take of it, or None to close instead."""
         throttling = self._cluster.quotas.throttling
-        timed = self._trace is not None or throttling is not None
-        started_ns = perf_counter_ns() if timed else 0
+        started_ns = perf_counter_ns() if self._trace is not None else 0
         view = memoryview(frame)
         try:
             header, position = decode_request_header(view)
@@ -292,6 +291,8 @@ class Connection:
         context = RequestContext(
             self._broker.cluster, self._broker, self._listener, header, self._info, now_ms
         )
+        if throttling is not None:
+            context.bill = Bill(throttling, len(frame))
         if self._journal is not None:
             context.seq = self._journal.request(now_ms, self._broker.node_id, self._info.id, frame)
         version = (header.api_key, header.api_version)
@@ -309,8 +310,6 @@ class Connection:
             if asked is not None:
                 return self._watched(asked, context, route, started_ns)
         response = self._handle(context, request, route)
-        if throttling is not None:
-            context.bill = Bill(throttling, len(frame), perf_counter_ns() - started_ns)
         if type(response) is Parked:
             if not response.done:
                 answer = partial(self._answer, context, request, route, started_ns)
@@ -320,12 +319,16 @@ class Connection:
 
     def _handle(self, context: RequestContext, request: object, route: Route) -> object:
         """What the handler answers, or what is answered in its place when it cannot."""
+        started_ns = 0 if context.bill is None else perf_counter_ns()
         try:
             if self._cluster.authorizer is None:
                 return route.api.handle(context, request)
             return guarded(route.api, context, request)
         except Exception as error:
             return self._failed(context, request, route, error)
+        finally:
+            if context.bill is not None:
+                context.bill.spent_ns = perf_counter_ns() - started_ns
 
     def _watched(
         self, asked: Asked, context: RequestContext, route: Route, started_ns: int

@@ -6,7 +6,7 @@ passed (KIP-219). Each broker keeps the accounts of its own clients.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -31,12 +31,15 @@ if TYPE_CHECKING:
 EXEMPT = frozenset((ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE))
 
 
-class Bill(NamedTuple):
+class Bill:
     """What a request took: bytes of its frame, ns of its handler; and who counts them."""
 
-    throttling: Throttling
-    size: int
-    spent_ns: int
+    __slots__ = ("size", "spent_ns", "throttling")
+
+    def __init__(self, throttling: Throttling, size: int, spent_ns: int = 0) -> None:
+        self.throttling = throttling
+        self.size = size
+        self.spent_ns = spent_ns
 
 
 def client_of(ctx: RequestContext) -> Client:
@@ -53,15 +56,15 @@ def charge(ctx: RequestContext, response: Any, bill: Bill) -> tuple[object, int]
     key = ctx.header.api_key
     if isinstance(response, Outcome) and response is not NO_RESPONSE:
         return response, 0
-    throttling, size, spent_ns = bill
+    throttling = bill.throttling
     now_ms = ctx.cluster.now_ms()
     client = client_of(ctx)
     broker_id = ctx.broker.node_id
     wait_ms, quota = getattr(response, "throttle_time_ms", 0), _TOLD_BY_HANDLER.get(key, MUTATION)
     if key == ApiKey.PRODUCE:
-        wait_ms, quota = throttling.produced(broker_id, client, size, now_ms), PRODUCE
+        wait_ms, quota = throttling.produced(broker_id, client, bill.size, now_ms), PRODUCE
     if response is not NO_RESPONSE and key not in EXEMPT:
-        busy_ms = throttling.handled(broker_id, client, spent_ns, now_ms)
+        busy_ms = throttling.handled(broker_id, client, bill.spent_ns, now_ms)
         if busy_ms >= wait_ms:
             wait_ms, quota = busy_ms, REQUEST
     if wait_ms <= 0:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.ids import METADATA_TOPIC_ID, ZERO_UUID, uuid_text
-from mockbroker.core.telemetry.otlp import Point, points
-from mockbroker.core.telemetry.subscriptions import Asked, asked_of, subscription_id
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records.compression import CompressionType, decompress
 from mockbroker_protocol.records.errors import RecordsError
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.telemetry.otlp import Point
+    from mockbroker.core.telemetry.subscriptions import Asked
     from mockbroker.core.timers import Timer
 
 # In the order that Kafka prefers: zstd, lz4, gzip, snappy. Uncompressed pushes are taken as well.
@@ -61,6 +61,7 @@ class Instance:
         attributes: Mapping[str, str],
         connection: ClientConnection,
         asked: Asked,
+        subscription_id: int,
         version: int,
     ) -> None:
         self.instance_id = instance_id
@@ -68,7 +69,7 @@ class Instance:
         self.connection = connection
         self.asked = asked
         self.version = version  # of the subscriptions that `asked` comes from
-        self.subscription_id = subscription_id(asked, instance_id)
+        self.subscription_id = subscription_id
         self.last_get_ms = self.last_push_ms = 0
         self.terminating = False
         self.last_error = ErrorCode.NONE
@@ -113,6 +114,8 @@ class Push(NamedTuple):
 
     def points(self) -> list[Point]:
         """The numbers in it. Raises RecordsError or OtlpError."""
+        from mockbroker.core.telemetry.otlp import points
+
         return points(self.data())
 
 
@@ -250,10 +253,8 @@ class Telemetry:
                 attributes = {**attributes, "client_instance_id": uuid_text(instance_id)}
             else:
                 attributes = instance.attributes
-            asked = asked_of(self._cluster.configs.client_metrics, attributes)
-            instance = known[instance_id] = Instance(
-                instance_id, attributes, connection, asked, version
-            )
+            instance = self._made(instance_id, attributes, connection, version)
+            known[instance_id] = instance
             if len(known) > INSTANCES_MAX:
                 self._forget(broker_id, next(iter(known.values())))
         known.move_to_end(instance_id)
@@ -265,6 +266,20 @@ class Telemetry:
             now_ms + delay_ms, lambda: self._forget(broker_id, lapsed)
         )
         return instance
+
+    def _made(
+        self,
+        instance_id: bytes,
+        attributes: Mapping[str, str],
+        connection: ClientConnection,
+        version: int,
+    ) -> Instance:
+        # Few clusters have telemetry, and all of them are to start soon.
+        from mockbroker.core.telemetry.subscriptions import asked_of, subscription_id
+
+        asked = asked_of(self._cluster.configs.client_metrics, attributes)
+        number = subscription_id(asked, instance_id)
+        return Instance(instance_id, attributes, connection, asked, number, version)
 
     def _forget(self, broker_id: int, instance: Instance) -> None:
         if instance.expiry is not None:
