@@ -15,6 +15,7 @@ from bench.workloads.footprint import (
 )
 from bench.workloads.groups import Rebalance
 from bench.workloads.latency import Delivery, Sequential
+from bench.workloads.rules import IdleRules
 from bench.workloads.transactions import (
     AbortedTransactions,
     OpenTransactions,
@@ -41,4 +42,5 @@ WORKLOADS: tuple[Workload, ...] = (
     AbortedTransactions(),
     PassingWeek(),
     Snapshots(),
+    IdleRules(),
 )

@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
+from typing import NamedTuple
 
 from bench.raw import RawConnection, request
 from mockbroker_fixtures import Cluster
@@ -84,11 +85,21 @@ def seconds_of_a_round_trip(connection: RawConnection) -> float:
     return statistics.median(times)
 
 
-def measure(blocks: int) -> dict[str, object]:
+class Cost(NamedTuple):
+    """Seconds of a round trip, their ratio, and the 95 % interval of that."""
+
+    without_s: float
+    with_s: float
+    ratio: float
+    low: float
+    high: float
+
+
+def measure(blocks: int) -> Cost:
     """Pairs of blocks, without and with the rules, in an order that alternates."""
     pairs: list[tuple[float, float]] = []
     with subprocess.Popen(
-        [sys.executable, "-m", __spec__.name, "serve"],
+        [sys.executable, "-m", "bench.workloads.idle_rules", "serve"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -118,12 +129,12 @@ def measure(blocks: int) -> dict[str, object]:
         child.stdin.close()
         child.wait(30)
     ratios = [with_rules / without for without, with_rules in pairs]
-    return {
-        "without_s": statistics.median(without for without, _ in pairs),
-        "with_s": statistics.median(with_rules for _, with_rules in pairs),
-        "ratio": statistics.median(ratios),
-        "interval": interval(ratios),
-    }
+    return Cost(
+        statistics.median(without for without, _ in pairs),
+        statistics.median(with_rules for _, with_rules in pairs),
+        statistics.median(ratios),
+        *interval(ratios),
+    )
 
 
 def interval(ratios: list[float]) -> tuple[float, float]:
@@ -139,4 +150,5 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["serve"]:
         serve()
     else:
-        print(json.dumps(measure(int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS)))
+        cost = measure(int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS)
+        print(json.dumps(cost._asdict()))

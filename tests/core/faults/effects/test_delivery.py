@@ -1,0 +1,77 @@
+"""Delays that are drawn, and frames that are damaged."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from mockbroker.core.faults.effects.delivery import (
+    CorruptReply,
+    Delay,
+    Lognormal,
+    Slow,
+    TruncateReply,
+    corrupted,
+)
+from mockbroker.core.ids import IdSource
+
+FRAME = (20).to_bytes(4, "big") + (7).to_bytes(4, "big") + bytes(range(16))
+
+
+def test_uniform_delays_lie_between_their_bounds() -> None:
+    stream = IdSource(1)
+    drawn = [Delay(uniform=[10, 12]).drawn_ms(stream) for _ in range(200)]
+    assert set(drawn) == {10, 11, 12}
+
+
+def test_lognormal_delays_have_their_median_and_a_tail() -> None:
+    stream = IdSource(1)
+    delay = Delay(lognormal=Lognormal(100, 1.0))
+    drawn = [delay.drawn_ms(stream) for _ in range(2000)]
+    assert 85 < statistics.median(drawn) < 115
+    assert max(drawn) > 800
+    assert min(drawn) >= 0
+
+
+def test_the_same_stream_gives_the_same_delays() -> None:
+    delay = Delay(lognormal=Lognormal(100, 1.0))
+    one, other = IdSource(5), IdSource(5)
+    assert [delay.drawn_ms(one) for _ in range(9)] == [delay.drawn_ms(other) for _ in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("effect", "size", "cut"),
+    [
+        (TruncateReply(fraction=0.5), 100, 50),
+        (TruncateReply(fraction=1.0), 100, 99),
+        (TruncateReply(bytes_=3), 100, 3),
+        (TruncateReply(bytes_=300), 100, 99),
+    ],
+)
+def test_a_cut_leaves_less_than_all(effect: TruncateReply, size: int, cut: int) -> None:
+    assert effect.cut(size) == cut
+
+
+def test_bandwidth_is_a_pause_between_slices() -> None:
+    assert Slow(bytes_per_s=1000, slice_bytes=500).pause_ms == 500
+    assert Slow(pause=7).pause_ms == 7
+
+
+@pytest.mark.parametrize(
+    ("how", "same"),
+    [
+        ("wrong_size", slice(4, None)),
+        ("oversize", slice(4, None)),
+        ("wrong_correlation_id", slice(8, None)),
+        ("bit_flips", slice(0, 8)),
+        ("garbage", slice(0, 8)),
+    ],
+)
+def test_each_damage_is_where_it_should_be(how: str, same: slice) -> None:
+    effect = CorruptReply(how=how, count=3)  # type: ignore[arg-type]
+    damaged = corrupted(FRAME, effect, IdSource(1))
+    assert damaged != FRAME
+    assert len(damaged) == len(FRAME)
+    assert damaged[same] == FRAME[same]
+    assert corrupted(FRAME, effect, IdSource(1)) == damaged

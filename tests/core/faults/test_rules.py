@@ -1,0 +1,182 @@
+"""Rules as data: what is refused, and by which words; what comes back out."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.faults.convert import duration_ms
+from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.faults.rules import parse_plan
+
+PRODUCE = {"api": "Produce"}
+LOSE = {"drop_reply": {}}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            {"rules": [{"match": {"topik": "x"}, "do": LOSE}]},
+            'rules[0].match.topik: unknown field; did you mean "topic"?',
+        ),
+        (
+            {"rules": [{"do": LOSE}, {"do": {"drop_reply": {"then": "rest"}}}]},
+            "rules[1].do.drop_reply.then: 'rest' is not allowed here; did you mean \"reset\"?",
+        ),
+        (
+            {"match": {"api": "Produse"}, "do": LOSE},
+            "match.api: unknown API 'Produse'; did you mean \"Produce\"?",
+        ),
+        ({"match": {"api": 999}, "do": LOSE}, "match.api: there is no API with key 999"),
+        ({"do": {"eror": 1}}, 'do.eror: unknown field; did you mean "error"?'),
+        (
+            {"do": {"error": "NOT_LEADER"}},
+            "do.error: unknown error code 'NOT_LEADER'; did you mean \"NOT_LEADER_OR_FOLLOWER\"?",
+        ),
+        ({"do": {"error": {}}}, "do.error.code: this field is needed"),
+        ({"do": {}}, "do: say what to do"),
+        ({"match": PRODUCE}, "match: unknown field"),
+        ({"do": {"delay": "5 parsecs"}}, "'5 parsecs' is no duration; write 250 (ms) or \"5s\""),
+        ({"do": {"delay": -1}}, "a duration cannot be negative: -1"),
+        ({"do": {"delay": {}}}, "do.delay: give one of by, uniform and lognormal"),
+        ({"do": {"slow": {}}}, "do.slow: give one of bytes_per_s and pause"),
+        ({"do": LOSE, "when": {"times": -1}}, "when.times: -1 is outside 0..2147483647"),
+        ({"do": LOSE, "when": {"times": "1"}}, "when.times: expected an integer, not '1'"),
+        ({"do": LOSE, "when": {"times": True}}, "when.times: expected an integer, not True"),
+        ({"do": LOSE, "when": {"probability": 2}}, "when.probability: 2.0 is outside 0.0..1.0"),
+        ({"do": LOSE, "when": {"nth": 1, "every": 2}}, "when.nth: give nth or every, not both"),
+        ({"do": LOSE, "when": {"from": 5, "until": 5}}, "when.until: this is before `from`"),
+        ({"do": LOSE, "when": {"after_offset": 1}}, "when.after_offset: the match has to say of"),
+        (
+            {"match": {"topic": "/(/"}, "do": LOSE},
+            "match.topic: /(/ is no regular expression",
+        ),
+        ({"match": {"topic_id": "x"}, "do": LOSE}, "match.topic_id: "),
+        ({"match": {"api_version": "x"}, "do": LOSE}, "match.api_version: 'x' is no range"),
+        (
+            {"match": {**PRODUCE, "where": {"topic_data[].nam": 1}}, "do": LOSE},
+            'match.where.topic_data[].nam: no such field; did you mean "topic_data[].name"?',
+        ),
+        (
+            {"match": {"where": {"acks": {"below": 1}}}, "do": LOSE},
+            'match.where.acks: a range has "min" and "max", not [\'below\']',
+        ),
+        (
+            {"match": {"api": "Fetch"}, "do": {"record_errors": [0]}},
+            "match.api: record_errors is for Produce",
+        ),
+        (
+            {"match": {"topic": "t"}, "do": {"refuse_connection": {}}},
+            "match.topic: refuse_connection happens before the first request; a connection has",
+        ),
+        (
+            {"do": {"refuse_connection": {}, "delay": 5}},
+            "do.delay: this does not go with refuse_connection",
+        ),
+        ({"do": {"rewrite": {"answer": {"x": 1}}}}, "do.rewrite: the match has to say which api"),
+        (
+            {
+                "match": {"api": "ListOffsets"},
+                "do": {"rewrite": {"answer": {"topics[].partitions[].offset": "x"}}},
+            },
+            "do.rewrite.answer.topics[].partitions[].offset: 'x' does not fit the field",
+        ),
+        (
+            {"timeline": [{"at": "5s", "do": {"drop_reply": {}}}]},
+            "timeline[0].do.drop_reply: only actions on the cluster can be done here",
+        ),
+        (
+            {"timeline": [{"after": "x", "do": {"stop_broker": 1}}]},
+            "timeline[0].after: no rule 'x' in this set",
+        ),
+        (
+            {"timeline": [{"do": {"stop_broker": {"node": 1, "how": "unclen"}}}]},
+            "timeline[0].do.stop_broker.how: 'unclen' is not allowed here; did you mean",
+        ),
+        ({"rules": []}, "rules: a set has rules or a timeline"),
+        ({"rules": [{"do": LOSE, "name": "a b"}]}, "rules[0].name: 'a b' is no name"),
+        (
+            {"rules": [{"do": LOSE, "name": "a"}, {"do": LOSE, "name": "a"}]},
+            "rules[1].name: there are two rules 'a'",
+        ),
+        ({"rules": {}}, "rules: expected a list, not {}"),
+        ("x", "expected an object, not 'x'"),
+        (
+            {"do": {"lie_metadata": {}}},
+            "do.lie_metadata: say what the lie is",
+        ),
+        ({"do": {"lie_api_versions": {"as": "1.0"}}}, "'1.0' is not a release from 2.8 to 4.3"),
+        (
+            {"do": {"lie_api_versions": {"hide": ["Fech"]}}},
+            "do.lie_api_versions.hide[0]: unknown API 'Fech'; did you mean \"Fetch\"?",
+        ),
+        (
+            {"do": {"abort_transaction": {"topic": "t"}}},
+            "do.abort_transaction: give transactional_id, or producer_id, topic and partition",
+        ),
+    ],
+)
+def test_a_wrong_rule_is_refused_by_the_path_of_the_field(data: object, said: str) -> None:
+    with pytest.raises(RuleError) as raised:
+        parse_plan(data, "plan")
+    assert said in str(raised.value)
+
+
+def test_a_set_comes_back_as_data_without_its_defaults_and_in_milliseconds() -> None:
+    data = {
+        "name": "story",
+        "seed": 7,
+        "rules": [
+            {
+                "name": "lose-one-ack",
+                "match": {"api": "Produce", "topic": "orders", "partition": 0},
+                "when": {"skip": 2, "times": 1, "from": "2s", "until": "1.5m"},
+                "do": {"drop_reply": "reset", "delay": "250ms"},
+                "priority": 3,
+                "tags": ["ack"],
+            }
+        ],
+        "timeline": [
+            {"at": "5s", "do": {"stop_broker": {"node": 2, "how": "unclean"}}},
+            {"after": "lose-one-ack", "at": 10, "do": {"start_broker": 2}},
+        ],
+    }
+    plan = parse_plan(data, "default")
+    out = plan.to_data()
+    assert out["rules"] == [
+        {
+            "name": "lose-one-ack",
+            "match": {"api": "Produce", "topic": "orders", "partition": 0},
+            "when": {"skip": 2, "times": 1, "from": 2000, "until": 90_000},
+            "do": {"drop_reply": {"then": "reset"}, "delay": {"by": 250}},
+            "priority": 3,
+            "tags": ["ack"],
+        }
+    ]
+    assert out["timeline"] == [
+        {"at": 5000, "do": {"stop_broker": {"node": 2, "how": "unclean"}}},
+        {"at": 10, "after": "lose-one-ack", "do": {"start_broker": {"node": 2}}},
+    ]
+    assert parse_plan(out, "default") == plan
+
+
+def test_rules_without_names_are_named_after_their_set() -> None:
+    assert [r.name for r in parse_plan({"do": LOSE}, "f").rules] == ["f"]
+    plan = parse_plan({"name": "set", "rules": [{"do": LOSE}, {"do": LOSE}]}, "f")
+    assert [rule.name for rule in plan.rules] == ["set-1", "set-2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [(5, 5), ("250ms", 250), ("5s", 5000), ("1.5h", 5_400_000), (" 7 d ", 604_800_000)],
+)
+def test_durations(text: int | str, ms: int) -> None:
+    assert duration_ms(text, "x") == ms
+
+
+def test_data_that_nests_without_end_is_refused() -> None:
+    deep: object = 1
+    for _ in range(50):
+        deep = {"client_id": deep}
+    with pytest.raises(RuleError):
+        parse_plan({"match": deep, "do": LOSE}, "f")
