@@ -278,6 +278,7 @@ class DurableTransport:
         return self._inner.send(parts)
 
     async def send_rest(self, parts: Sequence[Buffer]) -> None:
+        self._data_dir.flush()  # again, for what has not been through `send`
         await self._data_dir.durable()
         await self._inner.send_rest(parts)
 

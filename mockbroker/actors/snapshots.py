@@ -19,7 +19,7 @@ from mockbroker.core.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.image import ClusterImage, IdsImage
-from mockbroker.core.snapshot.restore import RestoreError
+from mockbroker.core.snapshot.restore import RestoreError, check_fits
 from mockbroker.core.snapshot.restore import restore as restore_cluster
 
 if TYPE_CHECKING:
@@ -66,12 +66,18 @@ def open_stored(config: ServerConfig) -> Stored:
     return Stored(read_directory(config.load, recover=config.recover).image, None)
 
 
-def put_back(cluster: Cluster, image: ClusterImage) -> None:
-    """Make a cluster what an image says. Raises ServerError where that cannot be."""
+def check(cluster: Cluster, image: ClusterImage) -> None:
+    """Raise ServerError where a cluster cannot be what an image says."""
     try:
-        restore_cluster(cluster, image)
+        check_fits(cluster, image)
     except RestoreError as error:
         raise ServerError(str(error)) from None
+
+
+def put_back(cluster: Cluster, image: ClusterImage) -> None:
+    """Make a cluster what an image says. Raises ServerError where that cannot be."""
+    check(cluster, image)
+    restore_cluster(cluster, image)
 
 
 class Snapshots:
@@ -91,6 +97,7 @@ class Snapshots:
         ServerError.
         """
         server = self._server
+        check(server.cluster, image)
         ahead_ms = image.at_ms - server.cluster.now_ms()
         if ahead_ms > 0:
             server.move_clock_on(ahead_ms)

@@ -18,6 +18,7 @@ from mockbroker.client import Client
 from mockbroker.core.snapshot.image import ClusterImage
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import Record, iter_records, split_batches
+from tests.support.librdkafka import produce
 from tests.support.waiting import wait_until
 
 
@@ -239,7 +240,7 @@ def test_with_sync_nothing_is_acknowledged_before_the_disk_has_it(tmp_path, monk
         assert may_go_on.wait(30)
         real(fd)
 
-    def produce(client: Client) -> None:
+    def send(client: Client) -> None:
         answered.append(client.produce("t", [b"v"])[0].base_offset)
 
     with cluster(tmp_path, sync=True) as kafka, ExitStack() as opened:
@@ -247,7 +248,7 @@ def test_with_sync_nothing_is_acknowledged_before_the_disk_has_it(tmp_path, monk
         for client in clients:
             client.produce("t", [b"first"])
         monkeypatch.setattr(data_dirs.os, "fsync", slow)
-        threads = [threading.Thread(target=produce, args=(client,)) for client in clients]
+        threads = [threading.Thread(target=send, args=(client,)) for client in clients]
         for thread in threads:
             thread.start()
         assert asked.wait(30)
@@ -257,6 +258,30 @@ def test_with_sync_nothing_is_acknowledged_before_the_disk_has_it(tmp_path, monk
         for thread in threads:
             thread.join(30)
         assert sorted(answered) == [4, 5, 6, 7]
+
+
+def test_secured_connections_wait_for_the_disk_as_well(tmp_path, monkeypatch):
+    synced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(data_dirs.os, "fsync", lambda fd: (synced.append(fd), real(fd)))
+    options = {"security_protocol": "SASL_PLAINTEXT", "users": {"alice": "secret"}}
+    for count in (1, 2):
+        kafka = Cluster(brokers=1, topics={"t": 1}, data_dir=tmp_path / "data", **options)
+        kafka.config = dataclasses.replace(kafka.config, sync=True)
+        with kafka:
+            before = len(synced)
+            login = {"sasl_mechanisms": "PLAIN", "sasl_username": "alice"}
+            produce(
+                kafka.bootstrap_servers,
+                "t",
+                [b"v"],
+                security_protocol="SASL_PLAINTEXT",
+                sasl_password="secret",
+                **login,
+            )
+            assert len(synced) > before
+            found = as_after_a_kill(tmp_path / "data", tmp_path / str(count))
+            assert values(found) == [b"v"] * count
 
 
 def test_a_disk_that_is_full_ends_the_server_and_nothing_is_acknowledged(tmp_path, monkeypatch):

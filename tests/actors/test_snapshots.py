@@ -168,6 +168,17 @@ def test_a_directory_that_cannot_be_loaded_changes_nothing(kafka, tmp_path):
     assert stored(kafka, "seeded") == [b"seed"]
 
 
+def test_a_snapshot_of_another_release_changes_nothing(kafka):
+    kafka.clock.advance("1h")
+    snapshot = kafka.snapshot()
+    with Cluster(brokers=1, topics={"own": 1}, kafka_version="3.9") as other:
+        before = other.call(lambda core: core.now_ms())
+        with pytest.raises(ServerError, match=r"plays Kafka 4\.3; this one plays 3\.9"):
+            other.restore(snapshot)
+        assert other.call(lambda core: core.now_ms()) < before + 3_000_000
+        assert other.call(lambda core: list(core.topics)) == ["own"]
+
+
 def test_a_save_replaces_the_one_before_it(kafka, tmp_path):
     with Client(kafka.bootstrap_servers) as client:
         for value in (b"one", b"two"):

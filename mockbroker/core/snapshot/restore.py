@@ -40,12 +40,7 @@ class RestoreError(Exception):
 
 def restore(cluster: Cluster, image: ClusterImage) -> None:
     """Let `cluster` be what `image` says. Raises RestoreError; then nothing has changed."""
-    version = image.settings.kafka_version
-    if version != cluster.profile.release:
-        raise RestoreError(
-            f"the snapshot is of a cluster that plays Kafka {version}; "
-            f"this one plays {cluster.profile.release}"
-        )
+    check_fits(cluster, image)
     former = {
         (topic.topic_id, partition.index): partition
         for topic in cluster.topics.values()
@@ -61,6 +56,16 @@ def restore(cluster: Cluster, image: ClusterImage) -> None:
     _begin(cluster, image)
     if cluster.recorder is not None:
         cluster.recorder.begin_anew()
+
+
+def check_fits(cluster: Cluster, image: ClusterImage) -> None:
+    """Raise RestoreError where a cluster cannot be what an image says."""
+    version = image.settings.kafka_version
+    if version != cluster.profile.release:
+        raise RestoreError(
+            f"the snapshot is of a cluster that plays Kafka {version}; "
+            f"this one plays {cluster.profile.release}"
+        )
 
 
 # -- clearing --------------------------------------------------------------------------------------
