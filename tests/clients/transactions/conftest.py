@@ -53,6 +53,16 @@ def make_outliving(request: pytest.FixtureRequest, tours: Tours) -> Make:
     return _maker(request.param, tours)
 
 
+@pytest.fixture(params=["confluent-kafka", *OTHERS])
+def make_recovering(request: pytest.FixtureRequest, tours: Tours) -> Make:
+    """Opens producers of the clients that recover by themselves (KIP-360).
+
+    aiokafka knows nothing of it, and kafka-python 3.0 asks for its next epoch before it aborts,
+    which it then refuses to do.
+    """
+    return _maker(request.param, tours)
+
+
 def _maker(client: str, tours: Tours) -> Make:
     if client == "franz-go":
         return FranzGo
