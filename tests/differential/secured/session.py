@@ -50,8 +50,11 @@ class AclSession(Session):
     def __init__(self, name: str, address: tuple[str, int]) -> None:
         super().__init__(name, address, 1)
         self._dummies = 0
+        self._unsettled = True  # the case before has just given up its rights
 
     def connection(self, who: str = "main") -> Connection:
+        if self._unsettled and not who.startswith("admin"):
+            self.settle()
         if who not in self._connections:
             connection = SaslConnection(self)  # type: ignore[arg-type]
             connection.timeout_s = ANSWER_TIMEOUT_S
@@ -77,11 +80,11 @@ class AclSession(Session):
         permission: Permission = Permission.ALLOW,
         host: str = "*",
     ) -> None:
-        """Give a right, and wait until it holds everywhere."""
+        """Give a right; it holds everywhere when somebody asks for something again."""
         pattern = PatternType.PREFIXED if prefixed else PatternType.LITERAL
         creation = AclCreation(kind, name, pattern, f"User:{user}", host, operation, permission)
         self._create(creation)
-        self.settle()
+        self._unsettled = True
 
     def deny(self, operation: Operation, kind: ResourceType, name: str, **how: Any) -> None:
         """Take a right away, whatever else allows it."""
@@ -92,7 +95,7 @@ class AclSession(Session):
         everything = DeleteAclsFilter(ANY, None, ANY, None, None, ANY, ANY)
         deleted = self.quietly(DeleteAclsRequest([everything]), 3, "admin")
         assert deleted.filter_results[0].error_code == 0
-        self.settle()
+        self._unsettled = True
 
     def settle(self) -> None:
         """Return once all changes of the rights hold.
@@ -100,6 +103,7 @@ class AclSession(Session):
         A real broker and its controller hear of them one after the other, but in the same order:
         when a later one is seen, the earlier ones hold everywhere.
         """
+        self._unsettled = False
         for _ in range(2):
             self._dummies += 1
             name = f"{self.name}-{self._dummies}"
