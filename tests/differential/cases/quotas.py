@@ -308,5 +308,7 @@ def quotas_of_connections(session: Session) -> None:
             session.ask(ApiVersionsRequest(), 0, f"{number}", edit=lambda answer: answer.error_code)
     finally:
         session.quietly(alteration((address, {"connection_creation_rate": None})), 1)
+        settle(session, "ip", 0)
+        pass_barrier(session)
         for number in range(11):
             session.drop(f"{number}")
