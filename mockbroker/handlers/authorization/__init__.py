@@ -25,16 +25,67 @@ from mockbroker_protocol import ApiKey
 if TYPE_CHECKING:
     from mockbroker.handlers.base import Api, RequestContext
 
-ROOMS = (
-    "admin",
-    "configs",
-    "groups",
-    "metadata",
-    "offsets",
-    "records",
-    "topics",
-    "transactions",
-)
+_K = ApiKey
+ROOMS = {
+    "admin": (
+        _K.ADD_RAFT_VOTER,
+        _K.ALTER_CLIENT_QUOTAS,
+        _K.ALTER_PARTITION_REASSIGNMENTS,
+        _K.ALTER_REPLICA_LOG_DIRS,
+        _K.ALTER_USER_SCRAM_CREDENTIALS,
+        _K.CREATE_ACLS,
+        _K.DELETE_ACLS,
+        _K.DESCRIBE_ACLS,
+        _K.DESCRIBE_CLIENT_QUOTAS,
+        _K.DESCRIBE_CLUSTER,
+        _K.DESCRIBE_LOG_DIRS,
+        _K.DESCRIBE_QUORUM,
+        _K.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        _K.ELECT_LEADERS,
+        _K.LIST_CONFIG_RESOURCES,
+        _K.LIST_PARTITION_REASSIGNMENTS,
+        _K.REMOVE_RAFT_VOTER,
+        _K.UNREGISTER_BROKER,
+        _K.UPDATE_FEATURES,
+    ),
+    "configs": (_K.ALTER_CONFIGS, _K.DESCRIBE_CONFIGS, _K.INCREMENTAL_ALTER_CONFIGS),
+    "groups": (
+        _K.CONSUMER_GROUP_DESCRIBE,
+        _K.CONSUMER_GROUP_HEARTBEAT,
+        _K.DELETE_GROUPS,
+        _K.DESCRIBE_GROUPS,
+        _K.FIND_COORDINATOR,
+        _K.HEARTBEAT,
+        _K.JOIN_GROUP,
+        _K.LEAVE_GROUP,
+        _K.LIST_GROUPS,
+        _K.SYNC_GROUP,
+    ),
+    "metadata": (_K.DESCRIBE_TOPIC_PARTITIONS, _K.METADATA),
+    "offsets": (_K.OFFSET_COMMIT, _K.OFFSET_DELETE, _K.OFFSET_FETCH, _K.TXN_OFFSET_COMMIT),
+    "records": (
+        _K.DELETE_RECORDS,
+        _K.DESCRIBE_PRODUCERS,
+        _K.FETCH,
+        _K.LIST_OFFSETS,
+        _K.OFFSET_FOR_LEADER_EPOCH,
+        _K.PRODUCE,
+    ),
+    "topics": (_K.CREATE_PARTITIONS, _K.CREATE_TOPICS, _K.DELETE_TOPICS),
+    "transactions": (
+        _K.ADD_OFFSETS_TO_TXN,
+        _K.ADD_PARTITIONS_TO_TXN,
+        _K.DESCRIBE_TRANSACTIONS,
+        _K.END_TXN,
+        _K.INIT_PRODUCER_ID,
+        _K.LIST_TRANSACTIONS,
+        _K.WRITE_TXN_MARKERS,
+    ),
+}
+"""The modules of this package, and the APIs whose guards stand there: each is loaded when the first
+of them is asked for."""
+
+_ROOM_OF = {key: room for room, keys in ROOMS.items() for key in keys}
 
 OPEN = {
     ApiKey.API_VERSIONS: "asked before the client has said who it is",
@@ -58,9 +109,10 @@ def guarded(api: Api, ctx: RequestContext, request: Any) -> object:
     """What the handler of `api` answers to a client that may not do everything."""
     if api.key in OPEN:
         return api.handle(ctx, request)
-    if not GUARDS:
-        load_all()
-    guard = GUARDS[api.key]
+    guard = GUARDS.get(api.key)
+    if guard is None:
+        import_module(f"{__name__}.{_ROOM_OF[api.key]}")
+        guard = GUARDS[api.key]
     if api.key in _FORWARDED and not ctx.cluster.has_controller:
         return Parked()  # the controller would have to judge
     return guard.judge(Access(ctx), request, partial(api.handle, ctx))

@@ -10,7 +10,7 @@ import pytest
 from mockbroker.core.security.acls import Operation, ResourceType
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker.handlers import load_all
-from mockbroker.handlers.authorization import GUARDS, OPEN
+from mockbroker.handlers.authorization import GUARDS, OPEN, ROOMS
 from mockbroker.handlers.authorization import load_all as load_guards
 from mockbroker.handlers.authorization.access import Need
 from mockbroker.handlers.base import APIS
@@ -95,6 +95,12 @@ def test_every_api_has_a_guard_or_a_reason_for_none() -> None:
     assert served - GUARDS.keys() - OPEN.keys() == set()
     assert GUARDS.keys() & OPEN.keys() == set()
     assert {sample.key for sample in SAMPLES} == GUARDS.keys()
+
+
+def test_every_guard_stands_in_the_room_that_is_named_for_it() -> None:
+    """Or a first request would look for it in vain."""
+    found = {key: guard.judge.__module__.rpartition(".")[2] for key, guard in GUARDS.items()}
+    assert found == {key: room for room, keys in ROOMS.items() for key in keys}
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: f"{s.key.name}-v{s.version}")
