@@ -45,6 +45,29 @@ def test_a_set_is_added_whole_or_not_at_all(asking: Asking) -> None:
         asking.engine.remove("other")
 
 
+def test_a_set_is_gone_with_its_last_rule(asking: Asking) -> None:
+    plan = parse_plan({"name": "p", "rules": [{"name": n, "do": LOOK} for n in "ab"]}, "f")
+    asking.engine.add(plan)
+    asking.engine.remove("a")
+    assert set(asking.engine.plans) == {"p"}
+    asking.engine.remove("b")
+    assert asking.engine.plans == {}
+    assert asking.cluster.faults is None
+
+
+def test_everything_is_cleared_at_once(asking: Asking) -> None:
+    """Whoever waits for a rule to go is told."""
+    gone: list[str] = []
+    for number in range(3):
+        rule = asking.add(name=f"r{number}", do=LOOK)
+        rule.when_removed(lambda name=rule.name: gone.append(name))
+    asking.engine.clear()
+    assert gone == ["r0", "r1", "r2"]
+    assert asking.engine.rules == {}
+    rule.when_removed(lambda: gone.append("at once"))
+    assert gone[-1] == "at once"
+
+
 def test_rules_are_asked_by_priority_and_a_final_one_is_the_last(asking: Asking) -> None:
     asking.add(name="third", do=LOOK)
     asking.add(name="second", do=LOOK, priority=1)

@@ -1,0 +1,175 @@
+"""A rule that is in force: what became of it, and why."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.core.faults.actions import ACTIONS
+from mockbroker.core.faults.checks import effective_api_keys
+from mockbroker.core.faults.effects.connections import is_at_accept
+from mockbroker.core.faults.facts import Facts
+from mockbroker.core.faults.matching import Matcher
+from mockbroker.core.faults.rules import Plan, Rule, api_name
+from mockbroker.core.faults.when import Gate
+from mockbroker.core.ids import IdSource
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.faults.engine import FaultEngine
+
+# After these nothing is left of the request that another rule could be asked about.
+FINAL = frozenset(("error", "drop_request", "record_errors"))
+
+
+class Hit(NamedTuple):
+    """Where a rule fired: ms since the epoch, and which request."""
+
+    at_ms: int
+    connection: int
+    client_id: str
+    api: str
+    broker: int
+
+
+class Explanation(NamedTuple):
+    """Why a rule fired or did not: how many requests were looked at, how many matched, how often
+    each condition was the first that did not hold, and the same for the parts of `when`.
+    """
+
+    rule: str
+    asked: int
+    matched: int
+    hits: int
+    failed: dict[str, int]
+    stopped: dict[str, int]
+
+    def __str__(self) -> str:
+        if self.hits:
+            return f"{self.rule} fired {self.hits} times, of {self.matched} requests that matched"
+        if not self.asked:
+            return f"{self.rule} has not been asked about any request"
+        if not self.matched:
+            reasons = ", ".join(f"{name} ({n})" for name, n in _most(self.failed))
+            return (
+                f"{self.rule} matched none of {self.asked} requests: first to fail were {reasons}"
+            )
+        reasons = ", ".join(f"{name} ({n})" for name, n in _most(self.stopped))
+        return f"{self.rule} matched {self.matched} requests, but was held back by: {reasons}"
+
+
+def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: -item[1])
+
+
+class ActiveRule:
+    """A rule that is in force, and what became of it."""
+
+    __slots__ = (
+        "_removal",
+        "_waiters",
+        "actions",
+        "api_keys",
+        "at_accept",
+        "effects",
+        "failed",
+        "final",
+        "gate",
+        "hits",
+        "last",
+        "matched",
+        "matcher",
+        "order",
+        "rule",
+        "set_name",
+        "since",
+        "stream",
+    )
+
+    def __init__(
+        self, rule: Rule, plan: Plan, order: int, engine: FaultEngine, cluster: Cluster
+    ) -> None:
+        self.rule = rule
+        self.set_name = plan.name
+        self.order = order
+        self.matcher = Matcher(rule.match)
+        if "fail_reauthentication" in rule.do:
+            self.matcher.add("re-authentication", _renews)
+        self.api_keys = effective_api_keys(rule)
+        self.stream = stream_of(plan.seed, rule.name)
+        self.actions = {name: each for name, each in rule.do.items() if name in ACTIONS}
+        self.effects = {name: each for name, each in rule.do.items() if name not in ACTIONS}
+        self.at_accept = any(map(is_at_accept, self.effects.values()))
+        self.final = not FINAL.isdisjoint(self.effects)
+        self.gate = Gate(rule, plan, self.matcher, self.stream, cluster, engine)
+        self.hits = 0
+        self.matched = 0
+        self.last: Hit | None = None
+        self.failed: dict[str, int] = {}
+        self.since = dict(engine.asked)  # what had been asked, by API, before it was there
+        self._waiters: list[tuple[int, Callable[[], None]]] = []
+        self._removal: list[Callable[[], None]] | None = []  # None once it is gone
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    @property
+    def left(self) -> int | None:
+        """How often it may still fire; None where that is not limited."""
+        times = self.rule.when.times
+        return None if times is None else max(0, times - self.hits)
+
+    def when_hit(self, hits: int, call: Callable[[], None]) -> None:
+        """Have `call` called once, when the rule has fired `hits` times in all."""
+        if self.hits >= hits:
+            call()
+        else:
+            self._waiters.append((hits, call))
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether it is not in force any more."""
+        return self._removal is None
+
+    def when_removed(self, call: Callable[[], None]) -> None:
+        """Have `call` called once, when the rule is not in force any more."""
+        if self._removal is None:
+            call()
+        else:
+            self._removal.append(call)
+
+    def removed(self) -> None:
+        """The rule is not in force any more."""
+        calls, self._removal = self._removal or [], None
+        for call in calls:
+            call()
+
+    def fired(self, facts: Facts, now_ms: int) -> None:
+        """Count a hit, and tell those who waited for it."""
+        self.hits += 1
+        api = api_name(facts.api_key) if facts.api_key >= 0 else "connection"
+        client = facts.client_id
+        self.last = Hit(now_ms, facts.connection.id, client, api, facts.broker.node_id)
+        if self._waiters:
+            due = [call for hits, call in self._waiters if hits <= self.hits]
+            self._waiters = [each for each in self._waiters if each[0] > self.hits]
+            for call in due:
+                call()
+
+    def order_key(self) -> tuple[int, int]:
+        """What is asked first sorts first."""
+        return (-self.rule.priority, self.order)
+
+
+def _renews(facts: Facts) -> bool:
+    """Whether the connection has been authenticated before (KIP-368)."""
+    sasl = getattr(facts.connection, "sasl", None)
+    return sasl is not None and bool(sasl.renews)
+
+
+def stream_of(seed: int, name: str) -> IdSource:
+    """A rule's own stream of random numbers."""
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return IdSource(int.from_bytes(digest[:8], "big"))
