@@ -118,7 +118,7 @@ class Cluster(Actions):
         self.on_configs_changed: list[Callable[[Topic], None]] = []
         self.log_manager = LogManager(self)
         # Called with a broker whose process starts, stops, is paused, resumed or removed.
-        self.on_broker_state: list[Callable[[Broker], None]] = []
+        self.on_broker_state: list[Callable[[Broker], None]] = [self.quotas.broker_changed]
         # Called with everything that happens (see `events`).
         self.on_event: list[Callable[[Event], None]] = []
         # The fault engine, and the same while it has rules: what requests look at is `faults`.

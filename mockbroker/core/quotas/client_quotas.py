@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.core.broker import STOPPED
 from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.throttling import Entity, Throttling, address_of
 from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.broker import Broker
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 _ORDER = (CLIENT_ID, USER, IP)
@@ -94,6 +98,11 @@ class ClientQuotas:
         """Take everybody for a client that has done nothing yet."""
         if self.throttling is not None:
             self.throttling.forget_measured()
+
+    def broker_changed(self, broker: Broker) -> None:
+        """A broker that comes back has measured nobody yet."""
+        if self.throttling is not None and broker.state == STOPPED:
+            self.throttling.forget_broker(broker.node_id)
 
     def describe(
         self, components: list[Component], *, strict: bool

@@ -81,6 +81,11 @@ class Throttling:
         self._rates.clear()
         self._buckets.clear()
 
+    def forget_broker(self, broker_id: int) -> None:
+        """Drop what one broker has measured; the controller's buckets are none of its own."""
+        for key in [key for key in self._rates if key[1] == broker_id]:
+            del self._rates[key]
+
     # -- what clients do ---------------------------------------------------------------------------
 
     def produced(self, broker_id: int, client: Client, size: int, now_ms: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.cluster import Cluster
 from mockbroker.core.quotas.client_quotas import ClientQuotas, entity_of
 from mockbroker.core.quotas.throttling import (
     METER_EXPIRY_MS,
@@ -196,6 +197,20 @@ def test_meters_that_nobody_uses_are_forgotten():
     assert throttling.meters == METERS_KEPT
     throttling.produced(1, Client("u", "late"), 1, NOW_MS + METER_EXPIRY_MS)
     assert throttling.meters == 1
+
+
+def test_a_broker_that_was_stopped_has_measured_nobody():
+    cluster = Cluster(now_ms=lambda: NOW_MS)
+    entity = entity_of([("user", "alice")])
+    cluster.quotas.alter(entity, {"producer_byte_rate": 1_000.0}, validate_only=False)
+    throttling = cluster.quotas.throttling
+    assert throttling is not None
+    for broker_id in (1, 2):
+        assert throttling.produced(broker_id, ALICE, 11_000, NOW_MS) == 1_000
+    cluster.stop_broker(1)
+    cluster.start_broker(1)
+    assert throttling.produced(1, ALICE, 10_000, NOW_MS) == 0
+    assert throttling.produced(2, ALICE, 0, NOW_MS) == 1_000
 
 
 def test_what_was_measured_can_be_forgotten():
