@@ -2,14 +2,27 @@
 
 The request has one group before v8 and several since; the response has an error for each group
 since v8, one for its only group from v2 on, and none in v1, where each partition carries it.
+
+What is told is replicated: with `require_stable` the answer waits until all commits are that came
+before it; without, it tells of those that are by now (GroupCoordinatorService.fetchOffsets).
 """
 
 from __future__ import annotations
 
-from mockbroker.core.groups.offsets import INVALID_OFFSET, OffsetAndMetadata, is_of_other_topic
+from functools import partial
+
+from mockbroker.core.groups.loader import replicated_offsets
+from mockbroker.core.groups.offsets import (
+    INVALID_OFFSET,
+    OffsetAndMetadata,
+    OffsetStore,
+    is_of_other_topic,
+)
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.ids import ZERO_UUID
-from mockbroker.handlers.base import RequestContext, api
+from mockbroker.core.partition import Partition
+from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.replicated import is_replicated, when_replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -30,23 +43,66 @@ TOPIC_IDS_SINCE = 10
 
 
 @api(ApiKey.OFFSET_FETCH, versions=(1, 10))
-def offset_fetch(ctx: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def offset_fetch(
+    ctx: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
     """A group or partition without offsets is no error: its offset is -1."""
+    wanted = request.groups
+    if ctx.api_version < BATCHES_SINCE:
+        wanted = [OffsetFetchRequestGroup(group_id=request.group_id, topics=_topics_of(request))]
     stable = request.require_stable
-    if ctx.api_version >= BATCHES_SINCE:
-        return OffsetFetchResponse(groups=[_fetch(ctx, line, stable) for line in request.groups])
-    topics = None
-    if request.topics is not None:
-        topics = [
-            OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes)
-            for t in request.topics
-        ]
-    group = _fetch(ctx, OffsetFetchRequestGroup(group_id=request.group_id, topics=topics), stable)
-    if group.error_code and ctx.api_version < GROUP_ERROR_SINCE:
+    groups = [_fetch(ctx, group, stable) for group in wanted]
+    if ctx.cluster.replication.is_idle or not stable:
+        return _response(ctx.api_version, request, groups)
+    return _when_replicated(ctx, request, groups)
+
+
+def _topics_of(request: OffsetFetchRequest) -> list[OffsetFetchRequestTopics] | None:
+    """The topics of a request before v8; None for all."""
+    if request.topics is None:
+        return None
+    return [
+        OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes)
+        for t in request.topics
+    ]
+
+
+def _response(
+    version: int, request: OffsetFetchRequest, groups: list[OffsetFetchResponseGroup]
+) -> OffsetFetchResponse:
+    if version >= BATCHES_SINCE:
+        return OffsetFetchResponse(groups=groups)
+    (group,) = groups
+    if group.error_code and version < GROUP_ERROR_SINCE:
         return _error_by_partition(request.topics or [], group.error_code)
     return OffsetFetchResponse(
         error_code=group.error_code, topics=[_old_topic(topic) for topic in group.topics]
     )
+
+
+def _when_replicated(
+    ctx: RequestContext, request: OffsetFetchRequest, groups: list[OffsetFetchResponseGroup]
+) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
+    """Hold the answer back until the commits that it tells of are on all in-sync replicas."""
+    parked: Parked[OffsetFetchResponse] = Parked()
+    homes: dict[Partition, list[OffsetFetchResponseGroup]] = {}
+    for group in groups:
+        shard = ctx.broker.groups.shard_of(group.group_id)
+        if isinstance(shard, GroupShard) and not is_replicated(shard.partition):
+            homes.setdefault(shard.partition, []).append(group)
+    waiting = set(homes)
+
+    def replicated(partition: Partition, error: ErrorCode) -> None:
+        for group in homes[partition]:
+            if error is not ErrorCode.NONE:
+                group.error_code, group.topics = int(error), []
+        waiting.discard(partition)
+        if not waiting:
+            parked.complete(_response(ctx.api_version, request, groups))
+
+    for partition in homes:
+        when_replicated(ctx, partition, partial(replicated, partition))
+    return parked if homes else _response(ctx.api_version, request, groups)
 
 
 def _fetch(
@@ -59,10 +115,13 @@ def _fetch(
     error = shard.consumers.check_fetch(group_id, wanted.member_id, wanted.member_epoch)
     if error is not ErrorCode.NONE:
         return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
+    offsets = shard.offsets
+    if not require_stable and not is_replicated(shard.partition):
+        offsets = replicated_offsets(shard.partition)
     if wanted.topics is None:
-        topics = _all_topics(ctx, shard, group_id, require_stable)
+        topics = _all_topics(ctx, offsets, group_id, require_stable)
     else:
-        topics = [_topic(ctx, shard, group_id, t, require_stable) for t in wanted.topics]
+        topics = [_topic(ctx, offsets, group_id, t, require_stable) for t in wanted.topics]
         # Topics that were refused come last (KafkaApis.fetchOffsetsForGroup).
         topics.sort(key=_is_refused)
     return OffsetFetchResponseGroup(group_id=group_id, topics=topics)
@@ -74,7 +133,7 @@ def _is_refused(topic: OffsetFetchResponseTopics) -> bool:
 
 def _topic(
     ctx: RequestContext,
-    shard: GroupShard,
+    store: OffsetStore,
     group_id: str,
     wanted: OffsetFetchRequestTopics,
     require_stable: bool,
@@ -93,22 +152,22 @@ def _topic(
             ]
             return OffsetFetchResponseTopics(topic_id=topic_id, partitions=refused)
         name = found.name
-    offsets = shard.offsets.of_group(group_id).get(name, {})
+    offsets = store.of_group(group_id).get(name, {})
     partitions = []
     for index in wanted.partition_indexes:
         value = offsets.get(index)
         if value is not None and is_of_other_topic(value, topic_id):
             value = None
-        unstable = require_stable and shard.offsets.has_pending(group_id, name, index)
+        unstable = require_stable and store.has_pending(group_id, name, index)
         partitions.append(_partition(index, value, unstable))
     return OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions)
 
 
 def _all_topics(
-    ctx: RequestContext, shard: GroupShard, group_id: str, require_stable: bool
+    ctx: RequestContext, store: OffsetStore, group_id: str, require_stable: bool
 ) -> list[OffsetFetchResponseTopics]:
     topics = []
-    for name, offsets in shard.offsets.of_group(group_id).items():
+    for name, offsets in store.of_group(group_id).items():
         topic_id = ZERO_UUID
         if ctx.api_version >= TOPIC_IDS_SINCE:
             found = ctx.cluster.topics.get(name)
@@ -116,9 +175,7 @@ def _all_topics(
                 continue  # without an id it cannot be named
             topic_id = found.topic_id
         partitions = [
-            _partition(
-                index, value, require_stable and shard.offsets.has_pending(group_id, name, index)
-            )
+            _partition(index, value, require_stable and store.has_pending(group_id, name, index))
             for index, value in offsets.items()
         ]
         topics.append(

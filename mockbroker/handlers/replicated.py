@@ -51,8 +51,14 @@ def _pass_on(ctx: RequestContext, request: Any, response: Any, later: Parked[Any
     """Complete `later` now, or when everything written so far is replicated."""
     if not ctx.cluster.replication.is_idle:
         for partition in _partitions(ctx, request):
-            if partition.high_watermark < partition.log_end_offset:
-                _Held(ctx, partition, response, later).start()
+            if not is_replicated(partition):
+
+                def answer(error: ErrorCode) -> None:
+                    if error is not ErrorCode.NONE:
+                        _fail(response, error)
+                    later.complete(response)
+
+                when_replicated(ctx, partition, answer)
                 return
     later.complete(response)
 
@@ -69,41 +75,50 @@ def _partitions(ctx: RequestContext, request: Any) -> Iterator[Partition]:
                 yield partition
 
 
-class _Held:
-    """One answer that waits."""
+def is_replicated(partition: Partition) -> bool:
+    """Whether all in the ISR have all that is written."""
+    return partition.high_watermark >= partition.log_end_offset
 
-    __slots__ = ("_ctx", "_later", "_partition", "_required_offset", "_response", "_timer")
+
+def when_replicated(
+    ctx: RequestContext, partition: Partition, then: Callable[[ErrorCode], None]
+) -> None:
+    """Call `then` when all that is written to the partition by now is replicated.
+
+    It gets NONE, or what a client is to be told instead: COORDINATOR_NOT_AVAILABLE when time is up,
+    NOT_COORDINATOR when the leadership is lost.
+    """
+    partition.watch(_Wait(ctx, partition, then))
+
+
+class _Wait:
+    """Waits for the high watermark of one partition."""
+
+    __slots__ = ("_node_id", "_partition", "_required_offset", "_then", "_timer")
 
     def __init__(
-        self, ctx: RequestContext, partition: Partition, response: Any, later: Parked[Any]
+        self, ctx: RequestContext, partition: Partition, then: Callable[[ErrorCode], None]
     ) -> None:
-        self._ctx = ctx
+        self._node_id = ctx.broker.node_id
         self._partition = partition
         self._required_offset = partition.log_end_offset
-        self._response = response
-        self._later = later
-        timeout_ms = ctx.cluster.config_int("offsets.commit.timeout.ms")
-        due_ms = ctx.cluster.now_ms() + timeout_ms
+        self._then = then
+        due_ms = ctx.cluster.now_ms() + ctx.cluster.config_int("offsets.commit.timeout.ms")
         self._timer = ctx.cluster.timers.call_at(due_ms, self._time_out)
 
-    def start(self) -> None:
-        self._partition.watch(self)
-
     def partition_changed(self, partition: Partition) -> None:
-        if partition.leader_id != self._ctx.broker.node_id or partition.deleted:
-            _fail(self._response, ErrorCode.NOT_COORDINATOR)
-        elif partition.high_watermark < self._required_offset:
-            return
-        self._finish()
+        if partition.leader_id != self._node_id or partition.deleted:
+            self._finish(ErrorCode.NOT_COORDINATOR)
+        elif partition.high_watermark >= self._required_offset:
+            self._finish(ErrorCode.NONE)
 
     def _time_out(self) -> None:
-        _fail(self._response, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        self._finish()
+        self._finish(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-    def _finish(self) -> None:
+    def _finish(self, error: ErrorCode) -> None:
         self._timer.cancel()
         self._partition.unwatch(self)
-        self._later.complete(self._response)
+        self._then(error)
 
 
 def _fail(response: Any, error: ErrorCode) -> None:

@@ -162,3 +162,54 @@ def test_members_of_both_protocols_leave_when_it_is_known(node):
     assert pending.parked
     release(node)
     assert pending.response.error_code == E.NONE
+
+
+def fetch(node: GroupNode, *, stable: bool, version: int | None = None) -> Pending:
+    request = fetch_request({"t": [0]}, require_stable=stable)
+    return send(node, request, version)
+
+
+def committed(pending: Pending) -> tuple[int, int]:
+    """The group's error, and the offset that was told."""
+    (group,) = pending.response.groups
+    offset = group.topics[0].partitions[0].committed_offset if group.topics else -1
+    return group.error_code, offset
+
+
+def test_offsets_that_are_asked_for_as_stable_are_told_when_they_are_replicated(node):
+    """Also those of a commit that has not been answered itself."""
+    send(node, commit(7))
+    hold(node)
+    send(node, commit(8))
+    pending = fetch(node, stable=True)
+    assert pending.parked
+    release(node)
+    assert committed(pending) == (E.NONE, 8)
+
+
+def test_other_questions_get_the_offsets_that_are_replicated_by_now(node):
+    send(node, commit(7))
+    hold(node)
+    send(node, commit(8))
+    assert committed(fetch(node, stable=False)) == (E.NONE, 7)
+    release(node)
+    assert committed(fetch(node, stable=False)) == (E.NONE, 8)
+
+
+def test_stable_offsets_that_come_too_late_are_none(node):
+    send(node, commit(7))
+    hold(node)
+    send(node, commit(8))
+    pending = fetch(node, stable=True)
+    node.advance(5000)
+    assert committed(pending) == (E.COORDINATOR_NOT_AVAILABLE, -1)
+
+
+def test_an_offset_that_is_lost_with_its_leader_was_told_to_nobody(node):
+    send(node, commit(7))
+    hold(node)
+    send(node, commit(8))
+    pending = fetch(node, stable=True)
+    node.cluster.stop_broker(home(node).leader_id, "unclean")
+    assert committed(pending) == (E.NOT_COORDINATOR, -1)
+    assert committed(fetch(node, stable=True)) == (E.NONE, 7)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.consumer.records import ConsumerRecord
 from mockbroker.core.groups.consumer.records import parse as parse_consumer
+from mockbroker.core.groups.offsets import OffsetStore
 from mockbroker.core.groups.records import GroupRecord, OffsetRecord, parse
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
 from mockbroker_protocol.records import (
@@ -27,6 +28,7 @@ from mockbroker_protocol.records import (
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.shard import GroupShard
+    from mockbroker.core.partition import Partition
 
 
 def load(shard: GroupShard, now_ms: int) -> None:
@@ -36,17 +38,40 @@ def load(shard: GroupShard, now_ms: int) -> None:
         header = BatchHeader(batch)
         for record in iter_records(header, batch):
             if header.is_control:
-                _replay_control(shard, header, record)
+                _replay_control(shard.offsets, header, record)
             else:
-                producer_id = header.producer_id if header.is_transactional else -1
-                replay(shard, record, producer_id, now_ms)
+                replay(shard, record, _producer_id(header), now_ms)
 
 
-def _replay_control(shard: GroupShard, header: BatchHeader, record: Record) -> None:
+def replicated_offsets(partition: Partition) -> OffsetStore:
+    """The offsets as the records below the high watermark have them: what all in the ISR know."""
+    offsets = OffsetStore()
+    for batch in partition.log.batches():
+        header = BatchHeader(batch)
+        if header.base_offset >= partition.high_watermark:
+            break
+        for record in iter_records(header, batch):
+            if header.is_control:
+                _replay_control(offsets, header, record)
+                continue
+            try:
+                parsed = parse(record)
+            except (DecodeError, UnknownVersionError):
+                continue
+            if isinstance(parsed, OffsetRecord):
+                _store_offset(offsets, parsed, _producer_id(header))
+    return offsets
+
+
+def _producer_id(header: BatchHeader) -> int:
+    """Of the transaction that a batch belongs to, -1 for none."""
+    return header.producer_id if header.is_transactional else -1
+
+
+def _replay_control(offsets: OffsetStore, header: BatchHeader, record: Record) -> None:
     kind = parse_control_type(record.key)
     if kind in (ControlType.COMMIT, ControlType.ABORT):
-        committed = kind is ControlType.COMMIT
-        shard.offsets.end_transaction(header.producer_id, committed=committed)
+        offsets.end_transaction(header.producer_id, committed=kind is ControlType.COMMIT)
 
 
 def replay(shard: GroupShard, record: Record, producer_id: int, now_ms: int) -> None:
@@ -75,13 +100,18 @@ def replay(shard: GroupShard, record: Record, producer_id: int, now_ms: int) -> 
 
 
 def _replay_offset(shard: GroupShard, record: OffsetRecord, producer_id: int, now_ms: int) -> None:
+    group_id = record.group_id
+    known = group_id in shard.groups or group_id in shard.consumers.groups
+    if record.value is not None and not known:
+        shard.simple_group(group_id, now_ms)
+    _store_offset(shard.offsets, record, producer_id)
+
+
+def _store_offset(offsets: OffsetStore, record: OffsetRecord, producer_id: int) -> None:
     key = (record.group_id, record.topic, record.partition)
     if record.value is None:
-        shard.offsets.remove(*key)
-        return
-    if record.group_id not in shard.groups and record.group_id not in shard.consumers.groups:
-        shard.simple_group(record.group_id, now_ms)
-    if producer_id < 0:
-        shard.offsets.commit(*key, record.value)
+        offsets.remove(*key)
+    elif producer_id < 0:
+        offsets.commit(*key, record.value)
     else:
-        shard.offsets.commit_pending(producer_id, *key, record.value)
+        offsets.commit_pending(producer_id, *key, record.value)
