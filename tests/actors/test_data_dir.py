@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import stat
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -258,6 +259,28 @@ def test_with_sync_nothing_is_acknowledged_before_the_disk_has_it(tmp_path, monk
         for thread in threads:
             thread.join(30)
         assert sorted(answered) == [4, 5, 6, 7]
+
+
+def test_with_sync_a_crash_of_the_machine_loses_nothing_acknowledged(tmp_path, monkeypatch):
+    on_disk = 0
+    real = os.fsync
+
+    def fsync(fd: int) -> None:
+        nonlocal on_disk
+        size = os.fstat(fd).st_size
+        real(fd)
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            on_disk = size
+
+    monkeypatch.setattr(data_dirs.os, "fsync", fsync)
+    data = tmp_path / "data"
+    with cluster(data, sync=True) as kafka, Client(kafka.bootstrap_servers) as client:
+        for at in range(5):
+            client.produce("t", [b"%d" % at])
+            left = tmp_path / str(at)
+            left.mkdir()
+            (left / FILE).write_bytes((data / FILE).read_bytes()[:on_disk])
+            assert values(read_directory(left).image) == [b"%d" % n for n in range(at + 1)]
 
 
 def test_secured_connections_wait_for_the_disk_as_well(tmp_path, monkeypatch):
