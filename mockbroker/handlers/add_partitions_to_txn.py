@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mockbroker.core.topic import INTERNAL_TOPICS
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import (
@@ -23,7 +24,6 @@ from mockbroker_protocol.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
     from mockbroker.core.txn.events import Result, TopicPartition
 
 FENCED_SINCE = 2
@@ -102,17 +102,13 @@ class _Answer:
 
 def _add(ctx: RequestContext, transaction: AddPartitionsToTxnTransaction, answer: _Answer) -> None:
     partitions = tuple(_each(transaction.topics))
-    known = [_exists(ctx.cluster, key) for key in partitions]
-    if not all(known):
+    errors = [_why_not_added(ctx, key) for key in partitions]
+    if any(errors):
+        # One that cannot be added keeps the others out.
         answer.add(
             transaction,
             partitions,
-            [
-                ErrorCode.OPERATION_NOT_ATTEMPTED
-                if exists
-                else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                for exists in known
-            ],
+            [error or ErrorCode.OPERATION_NOT_ATTEMPTED for error in errors],
         )
         return
     transactional_id = transaction.transactional_id
@@ -124,8 +120,8 @@ def _add(ctx: RequestContext, transaction: AddPartitionsToTxnTransaction, answer
     if isinstance(shard, ErrorCode):
         answer.add(transaction, partitions, [shard] * len(partitions))
     elif transaction.verify_only:
-        errors = shard.verify(transactional_id, producer_id, epoch, partitions)
-        answer.add(transaction, partitions, errors)
+        verdicts = shard.verify(transactional_id, producer_id, epoch, partitions)
+        answer.add(transaction, partitions, verdicts)
     else:
 
         def done(result: Result) -> None:
@@ -141,5 +137,13 @@ def _each(topics: list[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
     return list(keys)
 
 
-def _exists(cluster: Cluster, key: TopicPartition) -> bool:
-    return cluster.partition(*key) is not None
+def _why_not_added(ctx: RequestContext, key: TopicPartition) -> ErrorCode:
+    """The error of a partition that cannot be added, NONE if it can.
+
+    Producers may not write to internal topics; their offsets are added by AddOffsetsToTxn.
+    """
+    if ctx.api_version < BATCHES_SINCE and key[0] in INTERNAL_TOPICS:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if ctx.cluster.partition(*key) is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return NONE

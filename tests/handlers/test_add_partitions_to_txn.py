@@ -8,6 +8,7 @@ from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
 from tests.support.txn_node import TxnNode
@@ -50,6 +51,22 @@ def test_what_does_not_exist_keeps_the_others_out(node: TxnNode) -> None:
         E.OPERATION_NOT_ATTEMPTED,
         E.UNKNOWN_TOPIC_OR_PARTITION,
     ]
+    assert p.state == "Empty"
+
+
+def test_producers_do_not_add_internal_topics(node: TxnNode) -> None:
+    """Whether they exist or not; leaders, who know better, may."""
+    p = node.txn()
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=p.id,
+        v3_and_below_topics=[
+            AddPartitionsToTxnTopic("__consumer_offsets", [0]),
+            AddPartitionsToTxnTopic("t", [0]),
+        ],
+    )
+    internal, ordinary = node.ask(request, 3).results_by_topic_v3_and_below
+    assert internal.results_by_partition[0].partition_error_code == E.TOPIC_AUTHORIZATION_FAILED
+    assert ordinary.results_by_partition[0].partition_error_code == E.OPERATION_NOT_ATTEMPTED
     assert p.state == "Empty"
 
 

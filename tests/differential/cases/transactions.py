@@ -165,6 +165,8 @@ def txn_add_partitions(session: Session) -> None:
     session.ask(p.add(topic, partitions=[2, 3]), 3, label="one of two exists")
     session.ask(p.add(topic, "no-such-topic"), 3, label="no such topic")
     session.ask(p.add("no-such-topic"), 3, label="nothing that exists")
+    session.ask(p.add("__transaction_state"), 3, label="an internal topic")
+    session.ask(p.add(topic, "__transaction_state"), 0, label="one of two is internal")
     p.describe("still two")
     for version in (1, 3):
         session.ask(p.add(topic, id="nobody-" + p.id), version, label="unknown id")
