@@ -113,6 +113,53 @@ def txn_produce_two_producers_at_once(session: Session) -> None:
 
 
 @case()
+def txn_produce_without_an_id(session: Session) -> None:
+    """Transactional batches in a request that names no transaction; nothing is appended."""
+    topic = make_topic(session, partitions=2)
+    p = producer(session)
+    for version in (9, 10, 11, 12):
+        session.ask(p.produce(topic, id=None), version, label="nothing is open")
+    look(session, topic, "nothing was appended")
+    session.ask(p.produce(topic), 12, label="opens")
+    for version in (9, 11, 12):
+        session.ask(p.produce(topic, 1, id=None), version, label="in an open one")
+    mixed = p.produce(topic, 5, id=None)
+    plain = produce_request(topic, batch((b"plain",)), partition=1)
+    mixed.topic_data[0].partition_data += plain.topic_data[0].partition_data
+    session.ask(mixed, 12, label="beside a plain one")
+    producers(session, topic)
+    p.finish()
+    look(session, topic)
+
+
+@case()
+def txn_stale_epochs_append_nothing(session: Session) -> None:
+    """After a fence, whatever the old producer sends is refused and leaves the log as it was."""
+    topic, group = make_topic(session), new_group(session)
+    p = producer(session)
+    session.ask(p.produce(topic), 12)
+    p.finish()
+    old = p.epoch
+    p.init(label="the next producer")
+    for version in (9, 11, 12):
+        session.ask(p.produce(topic, epoch=old), version, label="the epoch before")
+        session.ask(p.produce(topic, epoch=old - 1), version, label="two before")
+        session.ask(p.produce(topic, epoch=-1), version, label="no epoch")
+    for version in (0, 1, 3):
+        session.ask(p.add(topic, epoch=old), version)
+    for version in (0, 1, 3):
+        session.ask(p.add_offsets(group, epoch=old), version)
+    for version in (0, 2, 3, 5):
+        session.ask(p.offsets(group, topic, epoch=old), version)
+    for version in (0, 1, 2, 4, 5):
+        for committed in (True, False):
+            session.ask(p.end(committed=committed, epoch=old - 1), version)
+    p.describe()
+    producers(session, topic)
+    look(session, topic)
+
+
+@case()
 def txn_control_batches_from_clients(session: Session) -> None:
     """Nobody but a coordinator may write a marker with Produce."""
     topic = make_topic(session)
