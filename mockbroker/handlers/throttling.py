@@ -70,11 +70,24 @@ def charge(ctx: RequestContext, response: Any, bill: Bill) -> tuple[object, int]
     if wait_ms <= 0:
         return response, 0
     throttling.note(quota, wait_ms)
-    return _told(ctx, response, wait_ms), wait_ms
+    answer: Any = response
+    if key == ApiKey.FETCH and answer.responses:
+        answer = _untold(ctx, throttling, client, answer)
+    return _told(ctx, answer, wait_ms), wait_ms
 
 
 # Whose quota it is that a handler told the client of.
 _TOLD_BY_HANDLER = {int(ApiKey.FETCH): FETCH}
+
+
+def _untold(
+    ctx: RequestContext, throttling: Throttling, client: Client, response: FetchResponse
+) -> FetchResponse:
+    """A Fetch for whose handler its client has to wait brings nothing; its bytes do not count."""
+    if throttling.limits_fetches(client):
+        size = _fetched_size(ctx, response)
+        throttling.unfetched(ctx.broker.node_id, client, size, ctx.cluster.now_ms())
+    return replace(response, responses=[], node_endpoints=[])
 
 
 def _told(ctx: RequestContext, response: Any, wait_ms: int) -> object:
@@ -99,9 +112,13 @@ def fetched(ctx: RequestContext, response: FetchResponse) -> int:
     client = client_of(ctx)
     if not throttling.limits_fetches(client):
         return 0
-    parts = response_codec(ApiKey.FETCH, ctx.api_version).encode(response)
-    size = 4 + sum(len(part) for part in parts)
+    size = _fetched_size(ctx, response)
     return throttling.fetched(ctx.broker.node_id, client, size, ctx.cluster.now_ms())
+
+
+def _fetched_size(ctx: RequestContext, response: FetchResponse) -> int:
+    parts = response_codec(ApiKey.FETCH, ctx.api_version).encode(response)
+    return 4 + sum(len(part) for part in parts)
 
 
 class MutationQuota:

@@ -172,6 +172,17 @@ def test_a_fetch_takes_no_more_than_its_quota_can_bear(node):
     assert len(list(split_batches(b"".join(records)))) == 3
 
 
+def test_a_fetch_whose_handler_took_too_long_brings_nothing_and_does_not_count(node):
+    node.topic()
+    node.produce(batch_of(b"v" * 2_000))
+    allow(node, request_percentage=1.0, consumer_byte_rate=300.0)
+    for _ in range(3):
+        fetched = node.fetch(("t", 0, 0))
+        assert fetched.throttle_time_ms == 0
+        response, wait_ms = charged(node, ApiKey.FETCH, 12, fetched, spent_ns=10**9)
+        assert (response.responses, response.throttle_time_ms, wait_ms) == ([], 1000, 1000)
+
+
 # -- changes to topics -----------------------------------------------------------------------------
 
 

@@ -99,8 +99,12 @@ class Throttling:
         """
         wait_ms = self._counted(FETCH, broker_id, client, size, now_ms)
         if wait_ms > 0:
-            self._counted(FETCH, broker_id, client, -size, now_ms)
+            self.unfetched(broker_id, client, size, now_ms)
         return wait_ms
+
+    def unfetched(self, broker_id: int, client: Client, size: int, now_ms: int) -> None:
+        """What was counted is not sent after all."""
+        self._counted(FETCH, broker_id, client, -size, now_ms)
 
     def handled(self, broker_id: int, client: Client, spent_ns: int, now_ms: int) -> int:
         """Count the time a handler took; the wait is at most one window."""

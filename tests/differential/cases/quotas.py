@@ -244,12 +244,21 @@ def quotas_of_bytes_fetched(session: Session) -> None:
 
 @case()
 def quotas_of_time(session: Session) -> None:
-    """Whatever a handler took is too much; the wait is one window."""
+    """Whatever a handler took is too much; the wait is one window, and a Fetch brings nothing."""
+    topic = make_topic(session)
+    session.quietly(produce_request(topic, batch()), 9)
     who = allow(session, request_percentage=1e-7)
     for version in (0, 1, 4):
         session.ask(ListGroupsRequest(), version, who, edit=without_groups)
         session.drop(who)
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    fetch = FetchRequest(max_wait_ms=0, topics=[FetchTopic(topic=topic, partitions=[partition])])
+    session.ask(fetch, 12, who)
+    session.drop(who)
+    session.ask(produce_request(topic, batch()), 9, who)
+    session.drop(who)
     allow(session, request_percentage=10_000.0)
+    session.ask(fetch, 12, who, label="enough")
     session.ask(ListGroupsRequest(), 4, who, label="enough", edit=without_groups)
     session.drop(who)
 
