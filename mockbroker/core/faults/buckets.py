@@ -23,6 +23,7 @@ from mockbroker.core.faults.facts import (
 )
 from mockbroker.core.faults.layouts import TopicArray, request_layout, values_at
 from mockbroker_protocol import ApiKey
+from mockbroker_protocol.declare import Array
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
@@ -209,13 +210,13 @@ def _scalar_key(api_key: int, names: Sequence[str]) -> Key | None:
     """The values of the fields of these names; None if the API has none of them."""
     if api_key < 0:
         return None
-    scalars = request_layout(api_key).scalars
-    paths = [path for name in names for path in scalars.get(name, ())]
+    layout = request_layout(api_key)
+    paths = [path for name in names for path in layout.scalars.get(name, ())]
     if not paths:
         return None
-    plain = [path[0] for path in paths if len(path) == 1]
-    if len(plain) == len(paths) and not {"groups", "coordinator_keys"} & set(plain):
-        wanted = attrgetter(*plain)
+    arrays = {field.name for field in layout.shape.fields if isinstance(field.type, Array)}
+    if all(len(path) == 1 and path[0] not in arrays for path in paths):
+        wanted = attrgetter(*[path[0] for path in paths])
         return lambda request: (wanted(request),)
     return lambda request: tuple([tuple(values_at(request, path)) for path in paths])
 

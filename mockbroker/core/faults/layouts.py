@@ -67,7 +67,7 @@ class Layout(NamedTuple):
     shape: Shape
     topics: tuple[TopicArray, ...]
     names: tuple[str, ...]  # arrays of bare topic names
-    scalars: Mapping[str, tuple[tuple[str, ...], ...]]  # the paths of every other field, by name
+    scalars: Mapping[str, tuple[tuple[str, ...], ...]]  # the paths of plain fields, by name
 
 
 @cache
@@ -86,7 +86,7 @@ def _layout(shape: Shape) -> Layout:
     topics = tuple(_topic_arrays(shape, ()))
     fields = {field.name for field in shape.fields}
     scalars: dict[str, list[tuple[str, ...]]] = {}
-    for path in field_paths(shape):
+    for path in leaf_paths(shape):
         scalars.setdefault(path[-1], []).append(path)
     return Layout(
         shape,
@@ -139,14 +139,15 @@ def _first(names: Sequence[str], fields: Mapping[str, Field]) -> str:
 # -- walking messages ------------------------------------------------------------------------------
 
 
-def field_paths(shape: Shape, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The path of every field, those of arrays and structs too."""
+def leaf_paths(shape: Shape, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of every field that holds plain values, or an array of them."""
     for field in shape.fields:
         path = (*above, field.name)
-        yield path
         inner = element(field.type)
-        if inner is not None:
-            yield from field_paths(inner, path)
+        if inner is None:
+            yield path
+        else:
+            yield from leaf_paths(inner, path)
 
 
 def dotted_paths(shape: Shape, above: str = "") -> Iterator[str]:

@@ -19,7 +19,7 @@ from mockbroker.core.ids import uuid_from_text
 
 Predicate = Callable[[Facts], bool]
 _READ_COMMITTED = 1
-_ALL_ACKS = ("all", "-1")
+_ALL_ACKS = "all"
 
 
 class Condition(NamedTuple):
@@ -181,7 +181,7 @@ def _plain_conditions(match: Match, path: str) -> Iterable[Condition]:
 def _request_conditions(match: Match, path: str) -> Iterable[Condition]:
     """What the decoded request tells."""
     if match.acks is not None:
-        acks = -1 if match.acks in _ALL_ACKS else match.acks
+        acks = -1 if match.acks == _ALL_ACKS else match.acks
         yield Condition("acks", lambda facts: acks in facts.values(("acks",)))
     if match.isolation_level is not None:
         level = match.isolation_level

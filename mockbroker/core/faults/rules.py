@@ -58,7 +58,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     principal: Text = None
     source: Text = None
     connection: int | list[int] | NthConnection | None = None
-    acks: int | str | None = None
+    acks: int | Literal["all"] | None = None
     isolation_level: Literal["read_committed", "read_uncommitted"] | int | None = None
     transactional: bool | None = None
     where: dict[str, object] | None = None
