@@ -29,6 +29,7 @@ from tests.support.librdkafka import (
 )
 from tests.support.replicated import TOPIC, Brokers
 from tests.support.request_log import RequestLog
+from tests.support.waiting import wait_until
 
 
 def elect(brokers: Brokers, kind: ElectionType) -> KafkaError | None:
@@ -161,6 +162,7 @@ def test_ten_thousand_records_survive_the_death_of_the_leader(
         if number % 100 == 0:
             producer.poll(0.001)
         if number == 3000:
+            wait_until(lambda: bool(log.of(ApiKey.PRODUCE)), what="the first batch")
             brokers.kafka.stop_broker(1, how="unclean")
         if number == 6000:
             brokers.kafka.start_broker(1)
