@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mockbroker.core.security.acls import (
     AclBinding,
@@ -13,6 +17,7 @@ from mockbroker.core.security.acls import (
     Permission,
     ResourceType,
 )
+from mockbroker.core.security.authorizer import StandardAuthorizer
 
 O, P, R = Operation, PatternType, ResourceType  # noqa: E741
 
@@ -108,3 +113,49 @@ def test_a_code_that_nobody_knows_is_unknown(kind: type[ResourceType]) -> None:
 
 def test_a_binding_reads_like_a_sentence() -> None:
     assert str(GROUP) == "ALLOW User:bob from 10.0.0.1 to READ GROUP:LITERAL:orders"
+
+
+_NAMES = st.sampled_from(["*", "a", "ab", "abc", "b", ""])
+_BINDINGS = st.builds(
+    AclBinding,
+    st.sampled_from([R.TOPIC, R.GROUP]),
+    _NAMES,
+    st.sampled_from([P.LITERAL, P.PREFIXED]),
+    st.sampled_from(["User:alice", "User:*"]),
+    st.sampled_from(["*", "10.0.0.1"]),
+    st.sampled_from([O.READ, O.WRITE, O.ALL]),
+    st.sampled_from([Permission.ALLOW, Permission.DENY]),
+)
+
+
+@given(st.lists(_BINDINGS, max_size=12), st.lists(_BINDINGS, max_size=4), _NAMES)
+def test_what_applies_is_what_a_filter_of_kind_match_finds(
+    added: list[AclBinding], removed: list[AclBinding], name: str
+) -> None:
+    """The index that requests are judged by agrees with a look at every binding."""
+    store = AclStore()
+    store.add(*added)
+    for acl in removed:
+        store.remove(AclFilter(acl.resource_type, acl.resource_name, acl.pattern_type))
+    found = list(store.applying_to(R.TOPIC, name))
+    assert len(found) == len(set(found))
+    assert set(found) == set(store.find(AclFilter(R.TOPIC, name, P.MATCH)))
+
+
+@given(st.lists(_BINDINGS, max_size=8), st.randoms(use_true_random=False), _NAMES)
+def test_the_order_of_bindings_is_of_no_account(
+    bindings: list[AclBinding], random: Random, name: str
+) -> None:
+    shuffled = random.sample(bindings, len(bindings))
+    verdicts = []
+    for each in (bindings, shuffled):
+        store = AclStore()
+        judge = StandardAuthorizer(store)
+        store.add(*each)
+        verdicts.append(
+            [
+                judge.allows("User:alice", "10.0.0.1", operation, R.TOPIC, name)
+                for operation in (O.READ, O.DESCRIBE, O.CREATE)
+            ]
+        )
+    assert verdicts[0] == verdicts[1]
