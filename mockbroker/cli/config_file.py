@@ -83,6 +83,8 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
     users: dict[str, str] = {}
     security_dir: str | None = None
     allow_unsigned_tokens: bool = False
+    data_dir: str | None = None
+    sync: bool = False
     topics: list[TopicEntry] = []
 
 
@@ -158,4 +160,6 @@ def server_config(file: ConfigFile) -> ServerConfig:
         users=file.users,
         security_directory=None if file.security_dir is None else Path(file.security_dir),
         allow_unsigned_tokens=file.allow_unsigned_tokens,
+        data_dir=None if file.data_dir is None else Path(file.data_dir),
+        sync=file.sync,
     )

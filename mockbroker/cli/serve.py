@@ -130,6 +130,7 @@ def build_config(
         base = files.server_config(files.load(config_file))
     else:
         base = ServerConfig(listeners=())
+    data_dir = data_dir or base.data_dir
     if recover and data_dir is None and load is None:
         raise ServerError("--recover is for --data-dir or --load")
     if sync and data_dir is None:
@@ -159,7 +160,7 @@ def build_config(
         security_directory=security_dir or base.security_directory,
         allow_unsigned_tokens=allow_unsigned_tokens or base.allow_unsigned_tokens,
         data_dir=data_dir,
-        sync=sync,
+        sync=sync or base.sync,
         load=load,
         recover=recover,
     )

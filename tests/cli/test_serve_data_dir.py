@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mockbroker.actors.config import SeedRecord, TopicSpec
 from mockbroker.cli import main
+from mockbroker.cli.serve import build_config
 from mockbroker.client import Client
 from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import Delivery, flush, open_consumer, poll, settings, values
@@ -199,6 +200,17 @@ def test_what_is_loaded_is_left_as_it_is(saved):
         assert client.list_offsets("t")[0].offset == 10
         client.produce("t", [b"more"])
     assert (saved / DATA).read_bytes() == before
+
+
+def test_the_config_file_names_a_directory_as_well(tmp_path):
+    file = tmp_path / "cluster.toml"
+    file.write_text('data_dir = "kitchen"\nsync = true\n')
+    nothing = dict.fromkeys(("brokers", "node_ids", "host", "port", "advertised_host", "seed"))
+    options = {**nothing, "rack": (), "topics": (), "configs": (), "kafka_version": None}
+    config = build_config(**options, config_file=file)
+    assert (config.data_dir, config.sync) == (Path("kitchen"), True)
+    config = build_config(**options, config_file=file, data_dir=Path("elsewhere"))
+    assert config.data_dir == Path("elsewhere")
 
 
 def test_a_directory_in_use_is_refused_and_configs_are_remembered(tmp_path):
