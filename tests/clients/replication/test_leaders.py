@@ -165,6 +165,7 @@ def test_ten_thousand_records_survive_the_death_of_the_leader(
             wait_until(lambda: bool(log.of(ApiKey.PRODUCE)), what="the first batch")
             brokers.kafka.stop_broker(1, how="unclean")
         if number == 6000:
+            wait_until(lambda: any(each.node_id != 1 for each in log.of(ApiKey.PRODUCE)))
             brokers.kafka.start_broker(1)
             brokers.settle()
             brokers.kafka.stop_broker(2, how="unclean")
