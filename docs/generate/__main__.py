@@ -15,6 +15,7 @@ from pathlib import Path
 
 import api_coverage
 import authorization
+import broker_life
 import checklist
 import command_line
 import configs
@@ -35,6 +36,7 @@ REFERENCE = DOCS / "reference"
 PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "api-coverage.md": api_coverage.page,
     REFERENCE / "authorization.md": authorization.page,
+    REFERENCE / "broker-life.md": broker_life.page,
     REFERENCE / "checklist.md": checklist.page,
     REFERENCE / "classic-group.md": group_states.page,
     REFERENCE / "classic-group.svg": group_states.picture,

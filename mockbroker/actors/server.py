@@ -25,7 +25,8 @@ from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError
 from mockbroker.actors.connection import Connection, Trace
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import SocketTransport, Transport
-from mockbroker.core.broker import PAUSED, RUNNING, STOPPED, Broker
+from mockbroker.core.broker import Broker
+from mockbroker.core.broker_life import PAUSED, RUNNING, STOPPED
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.controller import UNCLEAN
 from mockbroker.core.journal.journal import Journal

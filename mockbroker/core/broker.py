@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockbroker.core.broker_life import RUNNING
 from mockbroker.core.log.dirs import LogDirs
 from mockbroker_protocol import ErrorCode
 
@@ -27,12 +28,6 @@ _LOGGERS = {
 }
 
 
-RUNNING = "running"
-PAUSED = "paused"
-STOPPED = "stopped"
-REMOVED = "removed"
-
-
 class BrokerSpec(NamedTuple):
     """A broker to start a cluster with."""
 
@@ -50,9 +45,9 @@ class Endpoint(NamedTuple):
 class Broker:
     """One broker: its process, and what the controller thinks of it.
 
-    `state` is that of the process: "running", "paused" (accepts, never answers), "stopped", or
-    "removed" for good; `stopped_how` says "controlled" or "unclean". `fenced` means not alive in
-    the controller's eyes, `shutting_down` about to leave; such brokers lead nothing.
+    `state` is that of the process, see `broker_life`; `stopped_how` says "controlled" or "unclean".
+    `fenced` means not alive in the controller's eyes, `shutting_down` about to leave; such brokers
+    lead nothing.
     """
 
     __slots__ = (

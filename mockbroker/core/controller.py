@@ -19,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mockbroker.core.broker import PAUSED, RUNNING, STOPPED, Broker
+from mockbroker.core.broker import Broker
+from mockbroker.core.broker_life import STOPPED, Step, after
 from mockbroker.core.events import BrokerChanged, ControllerChanged, LogDirFailed
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.replication.elections import Election, PartitionChange
@@ -65,7 +66,7 @@ class Controller:
             self._tell(broker, "shutting down")
             self._leave_isrs(broker, "controlled shutdown")
         broker.stopped_how = how
-        self._set_state(broker, STOPPED)
+        self._take(broker, Step.STOP)
         broker.forget_memory()
         self._cluster.replication.broker_changed(broker.node_id)
         if controlled:
@@ -80,7 +81,7 @@ class Controller:
         broker.epoch = self.next_broker_epoch()
         broker.shutting_down = False
         broker.log_dirs.failed.clear()
-        self._set_state(broker, RUNNING)
+        self._take(broker, Step.START)
         if broker.stopped_how == UNCLEAN:
             self._distrust(broker)
         broker.stopped_how = ""
@@ -92,7 +93,7 @@ class Controller:
         broker.fenced = True
         broker.epoch = self.next_broker_epoch()
         cluster.brokers = dict(sorted([*cluster.brokers.items(), (broker.node_id, broker)]))
-        self._set_state(broker, RUNNING)
+        self._announce(broker)
         self.unfence(broker)
 
     def unregister(self, broker: Broker) -> None:
@@ -102,6 +103,14 @@ class Controller:
         del self._cluster.brokers[broker.node_id]
         self._cluster.metadata_changed()
         self._tell(broker, "unregistered")
+
+    def remove(self, broker: Broker) -> None:
+        """Stop a broker, if it is not stopped, and take its registration away."""
+        if broker.state != STOPPED:
+            self.stop(broker, CONTROLLED)
+        self.unregister(broker)
+        broker.state = after(broker.node_id, broker.state, Step.REMOVE)
+        self._notify(broker)
 
     def fail_log_dir(self, broker: Broker, path: str) -> None:
         """A directory cannot be written to any more: its replicas leave their ISRs.
@@ -120,13 +129,13 @@ class Controller:
 
     def pause(self, broker: Broker, fence_after_ms: int) -> None:
         """Let the process stand still; the controller fences it when its session is over."""
-        self._set_state(broker, PAUSED)
+        self._take(broker, Step.PAUSE)
         self._cluster.replication.broker_changed(broker.node_id)
         self._fence_after(broker, fence_after_ms, "session expired")
 
     def resume(self, broker: Broker) -> None:
         """Let a paused process go on; its next heartbeat brings it back."""
-        self._set_state(broker, RUNNING)
+        self._take(broker, Step.RESUME)
         if broker.node_id in self._cluster.isolation:
             return
         self.find(broker)
@@ -144,11 +153,18 @@ class Controller:
         else:
             self._cluster.replication.broker_changed(broker.node_id)
 
-    def _set_state(self, broker: Broker, state: str) -> None:
-        broker.state = state
+    def _take(self, broker: Broker, step: Step) -> None:
+        """Let a process take a step of its life, and tell of it."""
+        broker.state = after(broker.node_id, broker.state, step)
+        self._announce(broker)
+
+    def _announce(self, broker: Broker) -> None:
         if broker.node_id in self._cluster.isolation:
-            broker.cluster.brokers[broker.node_id].state = state
-        self._tell(broker, state)
+            broker.cluster.brokers[broker.node_id].state = broker.state
+        self._tell(broker, broker.state)
+        self._notify(broker)
+
+    def _notify(self, broker: Broker) -> None:
         for observer in self._cluster.on_broker_state:
             observer(broker)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mockbroker.core.broker import PAUSED, REMOVED, RUNNING, STOPPED, Broker, BrokerSpec
+from mockbroker.core.broker import Broker, BrokerSpec
+from mockbroker.core.broker_life import Step, after
 from mockbroker.core.controller import CONTROLLED, UNCLEAN
 from mockbroker.core.errors import ActionError
 from mockbroker.core.events import NetworkChanged
@@ -37,16 +38,14 @@ def stop_broker(
     if fence_after_ms is not None and fence_after_ms < 0:
         raise ActionError(f"fence_after_ms is a time from now on, not {fence_after_ms}")
     broker = _broker(cluster, node_id)
-    if broker.state == STOPPED:
-        raise ActionError(f"broker {node_id} is stopped already")
+    after(node_id, broker.state, Step.STOP)
     cluster.controller.stop(broker, how, fence_after_ms or 0)
 
 
 def start_broker(cluster: Cluster, node_id: int, *, new_port: bool = False) -> None:
     """Start a stopped broker, with its logs as they were, on the ports it had or on new ones."""
     broker = _broker(cluster, node_id)
-    if broker.state != STOPPED:
-        raise ActionError(f"broker {node_id} is {broker.state}, not stopped")
+    after(node_id, broker.state, Step.START)
     if not cluster.isolation.reaches_controller(node_id):
         raise ActionError(f"broker {node_id} cannot start: its way to the controller is cut")
     if new_port:
@@ -60,8 +59,7 @@ def pause_broker(cluster: Cluster, node_id: int, fence_after_ms: int | None = No
     It is fenced when its session is over: after `broker.session.timeout.ms` unless told otherwise.
     """
     broker = _broker(cluster, node_id)
-    if broker.state != RUNNING:
-        raise ActionError(f"broker {node_id} is {broker.state}, not running")
+    after(node_id, broker.state, Step.PAUSE)
     if fence_after_ms is None:
         fence_after_ms = cluster.config_int("broker.session.timeout.ms")
     cluster.controller.pause(broker, fence_after_ms)
@@ -70,8 +68,7 @@ def pause_broker(cluster: Cluster, node_id: int, fence_after_ms: int | None = No
 def resume_broker(cluster: Cluster, node_id: int) -> None:
     """Let a paused broker go on where it stood."""
     broker = _broker(cluster, node_id)
-    if broker.state != PAUSED:
-        raise ActionError(f"broker {node_id} is {broker.state}, not paused")
+    after(node_id, broker.state, Step.RESUME)
     cluster.controller.resume(broker)
 
 
@@ -90,13 +87,7 @@ def remove_broker(cluster: Cluster, node_id: int) -> None:
 
     Partitions keep it among their replicas, offline, until they are reassigned.
     """
-    broker = _broker(cluster, node_id)
-    if broker.state != STOPPED:
-        cluster.controller.stop(broker, CONTROLLED)
-    cluster.controller.unregister(broker)
-    broker.state = REMOVED
-    for observer in cluster.on_broker_state:
-        observer(broker)
+    cluster.controller.remove(_broker(cluster, node_id))
 
 
 def set_rack(cluster: Cluster, node_id: int, rack: str | None) -> None:
@@ -118,8 +109,7 @@ def fail_log_dir(cluster: Cluster, node_id: int, path: str | None = None) -> Non
         path = alive[0]
     if path is None or path not in alive:
         raise ActionError(f"broker {node_id} has no live log directory {path!r}; it has {alive}")
-    if broker.state == STOPPED:
-        raise ActionError(f"broker {node_id} is stopped")
+    after(node_id, broker.state, Step.FAIL_LOG_DIR)
     cluster.controller.fail_log_dir(broker, path)
 
 

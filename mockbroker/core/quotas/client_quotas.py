@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.core.broker import STOPPED
+from mockbroker.core.broker_life import STOPPED
 from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.throttling import Entity, Throttling, address_of
 from mockbroker_protocol import ErrorCode

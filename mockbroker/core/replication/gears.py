@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.broker import RUNNING
+from mockbroker.core.broker_life import RUNNING
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.replication.network import Network

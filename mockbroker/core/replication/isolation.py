@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mockbroker.core.broker import STOPPED, Broker
+from mockbroker.core.broker import Broker
+from mockbroker.core.broker_life import STOPPED
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.replication.replica import Replica
 

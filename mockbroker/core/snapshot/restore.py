@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.broker import PAUSED, REMOVED, RUNNING, STOPPED, Broker, BrokerSpec
+from mockbroker.core.broker import Broker, BrokerSpec
+from mockbroker.core.broker_life import PAUSED, REMOVED, RUNNING, STOPPED
 from mockbroker.core.log.dirs import LogDirs
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.partition import NO_LEADER, Partition

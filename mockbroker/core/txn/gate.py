@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.core.broker import PAUSED, RUNNING
+from mockbroker.core.broker_life import PAUSED, RUNNING
 from mockbroker.core.log.verification import NO_GUARD, Guard
 from mockbroker.core.replication.network import Message
 from mockbroker.core.topic import TRANSACTION_STATE_TOPIC

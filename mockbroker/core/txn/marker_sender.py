@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.broker import PAUSED, RUNNING
+from mockbroker.core.broker_life import PAUSED, RUNNING
 from mockbroker.core.replication.network import Message
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
 from mockbroker_protocol import ErrorCode
