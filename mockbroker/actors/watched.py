@@ -13,11 +13,13 @@ All waiting is on the cluster's clock, by its timers, so that a clock moved by h
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import trio
 
+from mockbroker.actors.connection import ProtocolError
 from mockbroker.actors.faulty_frames import Capture, deliver
 from mockbroker.actors.unanswered import Unanswered
 from mockbroker.core.faults.effects import answers, connections, delivery, records
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from mockbroker.actors.routes import Route
     from mockbroker.actors.transport import Buffer
     from mockbroker.core.faults.engine import Asked, Decision, FaultEngine
+
+log = logging.getLogger("mockbroker")
 
 _PRODUCE = int(ApiKey.PRODUCE)
 
@@ -114,11 +118,20 @@ class Watched(Unanswered):
                 self._context, "dropped" if ended.ending is None else "closed"
             )
             return self._end(ended.ending)
+        except (OSError, ProtocolError, trio.ClosedResourceError):
+            raise
+        except Exception:
+            names = ", ".join(decision.rule.name for decision in self._decisions)
+            log.exception(
+                "%s: a rule could not be carried out: %s", self._connection._peer(), names
+            )
+            return None
 
     # -- before ------------------------------------------------------------------------------------
 
     async def _before(self) -> tuple[Decision, _Refusal] | None:
         """All that happens before the request is applied; the refusal it then gets, if any."""
+        refusal: tuple[Decision, _Refusal] | None = None
         for decision in self._decisions:
             for effect in decision.effects.values():
                 match effect:
@@ -134,13 +147,13 @@ class Watched(Unanswered):
                         await self._stall(decision, effect.for_)
                     case connections.CutOff(both_ways=True):
                         await self._stall(decision, None)
-                    case answers.Error() if not isinstance(effect, answers.ErrorAfter):
-                        return decision, effect
-                    case answers.RecordErrors():
-                        return decision, effect
+                    case answers.ErrorAfter():
+                        continue
+                    case answers.Error() | answers.RecordErrors():
+                        refusal = decision, effect
                     case _:
                         self._edit_request(decision.selection, effect)
-        return None
+        return refusal
 
     def _edit_request(self, selection: Selection, effect: object) -> None:
         layout = request_layout(self._facts.api_key)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from mockbroker.client import Client
+from mockbroker.client.errors import ClientError
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.faults.engine import FaultEngine
 from mockbroker_fixtures import Cluster
@@ -58,3 +61,45 @@ def test_without_rules_nothing_of_faults_is_imported() -> None:
         "assert found == [], found\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_effects_of_one_rule_go_together_whatever_their_order() -> None:
+    """The refusal comes first in the data, and still waits for the delay."""
+    with Cluster(brokers=1, topics={"t": 1}) as kafka:
+        kafka.clock.freeze()
+        rule = kafka.faults.add(
+            match={"api": "Metadata"},
+            when={"times": 1},
+            do={"error": "UNKNOWN_SERVER_ERROR", "delay": "5s"},
+        )
+        answered = threading.Event()
+
+        def ask() -> None:
+            with Client(kafka.bootstrap_servers) as client, contextlib.suppress(Exception):
+                client.metadata()
+            answered.set()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        rule.wait()
+        assert not answered.is_set()
+        kafka.clock.advance("5s")
+        assert answered.wait(30)
+        thread.join(30)
+
+
+def test_a_rule_that_fails_costs_its_connection_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("mockbroker.actors.watched.Watched._after", fail)
+    with Cluster(brokers=1, topics={"t": 1}) as kafka:
+        kafka.faults.add(name="bad", match={"api": "Metadata"}, do={"delay": 0})
+        with Client(kafka.bootstrap_servers) as client, pytest.raises(ClientError):
+            client.metadata()
+        kafka.faults.clear()
+        with Client(kafka.bootstrap_servers) as client:
+            assert client.metadata() is not None
+    assert "a rule could not be carried out: bad" in caplog.text
