@@ -34,6 +34,7 @@ OURS = {
     "mockbroker.replication",
     "mockbroker.replication.truncation",
     "record.validation",
+    "telemetry.receiver",
 }
 # What a class config names has to be a class of the broker's; what a password is, Java hides.
 NOT_PARSED = (ConfigType.CLASS, ConfigType.PASSWORD)
