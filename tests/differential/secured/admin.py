@@ -249,3 +249,11 @@ def configs_that_stand_twice_are_refused_for_that(session: AclSession) -> None:
     wrong = incremental.AlterableConfig("retention.ms", 0, None)
     resource = incremental.AlterConfigsResource(TOPIC, topic, [wrong])
     session.ask(incremental.IncrementalAlterConfigsRequest([resource], True), 1)
+
+
+@case
+def configs_of_the_authorizer(session: AclSession) -> None:
+    names = ["authorizer.class.name", "super.users", "delegation.token.secret.key"]
+    for name in (*names, "allow.everyone.if.no.acl.found"):
+        wanted = DescribeConfigsResource(BROKER, "1", [name])
+        session.ask(DescribeConfigsRequest([wanted], True), 4, "admin", label=name)
