@@ -22,6 +22,9 @@ def alter_partition_reassignments(
     """Start or call off the move of each partition, or say why not."""
     may_change_factor = request.allow_replication_factor_change
 
+    if not request.topics:
+        return AlterPartitionReassignmentsResponse()  # whose message is empty, not null
+
     def result(topic: str, partition: ReassignablePartition) -> ReassignablePartitionResponse:
         index = partition.partition_index
         try:

@@ -74,3 +74,10 @@ def test_the_number_of_replicas_may_be_held(node):
         ErrorCode.INVALID_REPLICATION_FACTOR,
         ErrorCode.NONE,
     ]
+
+
+def test_a_request_for_nothing_is_answered_with_an_empty_message(node):
+    response = ask(
+        node, ApiKey.ALTER_PARTITION_REASSIGNMENTS, AlterPartitionReassignmentsRequest(), 1
+    )
+    assert (response.error_code, response.error_message, response.responses) == (0, "", [])
