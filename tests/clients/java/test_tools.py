@@ -24,6 +24,7 @@ def run(java: Steps, main: str, *args: str, stdin: str = "", exit_code: int = 0)
     return str(ended["out"] if exit_code == 0 else ended["out"] + ended["err"])
 
 
+@pytest.mark.covers("S295")
 def test_topic_command_creates_lists_describes_alters_and_deletes(java: Steps) -> None:
     def topics(*args: str, exit_code: int = 0) -> str:
         return run(java, f"{TOOLS}.TopicCommand", *args, exit_code=exit_code)
@@ -47,6 +48,7 @@ def test_topic_command_creates_lists_describes_alters_and_deletes(java: Steps) -
     assert topics("--describe", "--under-replicated-partitions") == ""
 
 
+@pytest.mark.covers("S296")
 def test_console_producer_and_consumer_pass_lines_on(java: Steps) -> None:
     topic = java.topic()
     run(
