@@ -10,7 +10,7 @@ from mockbroker.core.txn.events import Loaded
 from mockbroker.core.txn.machine import TransactionalId
 from mockbroker.core.txn.states import TRANSITIONS, State
 from mockbroker_protocol import ErrorCode
-from tests.support.txn_play import T0, T1, Play, image
+from tests.support.txn_play import SPARE_ID, T0, T1, Play, image
 
 VERSIONS = st.sampled_from((0, 2))
 EPOCHS = st.integers(-1, 1)  # from the present one
@@ -25,8 +25,6 @@ class AnId(RuleBasedStateMachine):
         self.play = Play(image(epoch=32_760))
         self.play.storing = False
         self.slots = 0
-        self.epochs: dict[int, int] = {}
-        self.decided: State | None = None
 
     def slot(self) -> int:
         self.slots += 1
@@ -85,11 +83,15 @@ class AnId(RuleBasedStateMachine):
 
     @invariant()
     def the_epoch_of_a_producer_id_never_falls(self) -> None:
-        txn = self.play.id
-        assert 0 <= txn.epoch <= 32_767
-        if txn.producer_id != 99:  # the spare one is handed out again and again here
-            assert txn.epoch >= self.epochs.get(txn.producer_id, 0)
-            self.epochs[txn.producer_id] = txn.epoch
+        """In the log. One that was raised to fence somebody, could not be stored and was given to
+        nobody is forgotten with its coordinator.
+        """
+        assert 0 <= self.play.id.epoch <= 32_767
+        epochs: dict[int, int] = {}
+        for stored in self.play.stored:
+            if stored is not None and stored.producer_id != SPARE_ID:  # handed out again and again
+                assert stored.epoch >= epochs.get(stored.producer_id, 0)
+                epochs[stored.producer_id] = stored.epoch
 
     @invariant()
     def a_decision_in_the_log_is_followed_by_its_completion_and_nothing_else(self) -> None:
