@@ -65,6 +65,7 @@ def test_a_broker_comes_back_on_another_port(kafka: Cluster, topic: str) -> None
     before = kafka.endpoint(1)
     kafka.act("stop_broker", 1)
     kafka.act("start_broker", node=1, new_port=True)
+    wait_until(lambda: 1 in kafka.call(lambda c: c.topics[topic].partitions[0].isr))
     kafka.act("move_leader", topic=topic, partition=0, node=1)
     assert kafka.endpoint(1) != before
     assert send(producer, topic, "x").errors == []
