@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
@@ -21,7 +22,10 @@ FIND_COORDINATOR, JOIN, SYNC, HEARTBEAT = 4, 5, 3, 3  # versions that every peer
 MEMBERS = 2
 ASSIGNMENT = bytes(32)  # about what a consumer with one partition gets
 SUBSCRIPTION = bytes(24)
-COORDINATOR_TRIES = 100
+COORDINATOR_TIMEOUT_S = 30.0
+PAUSE_S = 0.02
+# What a coordinator says that is about to be one.
+NOT_YET = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
 
 T = TypeVar("T")
 _Asking: TypeAlias = "Generator[bytes, bytes, T]"
@@ -59,16 +63,20 @@ class Rebalance:
 
 
 def find_coordinators(address: swarm.Address, groups: Sequence[str]) -> dict[str, swarm.Address]:
-    """Where each group is coordinated. Raises RuntimeError if a peer does not know in the end."""
+    """Where each group is coordinated. A peer that makes the groups' topic by then may take a while
+    to know; RuntimeError if it does not in the end.
+    """
     request = FindCoordinatorRequest(coordinator_keys=list(groups))
     frame = raw.request(ApiKey.FIND_COORDINATOR, FIND_COORDINATOR, request)
     with raw.RawConnection(address) as connection:
-        for _ in range(COORDINATOR_TRIES):
+        deadline = time.monotonic() + COORDINATOR_TIMEOUT_S
+        while time.monotonic() < deadline:
             found = raw.answer(
                 ApiKey.FIND_COORDINATOR, FIND_COORDINATOR, connection.round_trip(frame)
             )
             if not any(each.error_code for each in found.coordinators):
                 return {each.key: (each.host, each.port) for each in found.coordinators}
+            time.sleep(PAUSE_S)
     raise RuntimeError("the coordinators are not available")
 
 
@@ -123,9 +131,10 @@ def _join(group: str, member_id: str) -> _Asking[JoinGroupResponse]:
         joined: JoinGroupResponse = raw.answer(ApiKey.JOIN_GROUP, JOIN, frame)
         if joined.error_code == ErrorCode.NONE:
             return joined
-        if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
+        if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+            member_id = joined.member_id
+        elif joined.error_code not in NOT_YET:
             raise RuntimeError(f"{group}: JoinGroup: error {joined.error_code}")
-        member_id = joined.member_id
 
 
 def _sync(group: str, joined: JoinGroupResponse) -> _Asking[int]:
