@@ -63,6 +63,7 @@ SESSION = {
     "replica.lag.time.max.ms": "3000",
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
+    "log.retention.ms": "-1",  # the records are as old as can be, and a busy machine takes its time
 }
 PREFERRED, UNCLEAN = 0, 1
 
