@@ -199,6 +199,9 @@ def request_key(api_key: int, names: set[str]) -> Key | None:
         return _no_key
     if len(keys) == 1:
         return keys[0]
+    if len(keys) == 2:
+        one, other = keys
+        return lambda request: (one(request), other(request))
     return lambda request: tuple([key(request) for key in keys])
 
 
@@ -217,7 +220,7 @@ def _scalar_key(api_key: int, names: Sequence[str]) -> Key | None:
     arrays = {field.name for field in layout.shape.fields if isinstance(field.type, Array)}
     if all(len(path) == 1 and path[0] not in arrays for path in paths):
         wanted = attrgetter(*[path[0] for path in paths])
-        return lambda request: (wanted(request),)
+        return lambda request: (wanted(request),)  # for None says that there is no key
     return lambda request: tuple([tuple(values_at(request, path)) for path in paths])
 
 
@@ -246,9 +249,16 @@ def _rows_key(array: TopicArray) -> Key:
             [(name_of(row), tuple(partitions(row) or ())) for row in rows(request) or ()]
         )
     number = attrgetter(array.number)
-    return lambda request: tuple(
-        [(name_of(row), *map(number, partitions(row) or ())) for row in rows(request) or ()]
-    )
+
+    def key(request: Any) -> Hashable:
+        found = rows(request) or ()
+        if len(found) == 1:  # one partition is what producers send who wait for each answer
+            items = partitions(found[0]) or ()
+            if len(items) == 1:
+                return (name_of(found[0]), number(items[0]))
+        return tuple([(name_of(row), *map(number, partitions(row) or ())) for row in found])
+
+    return key
 
 
 class _All:
