@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -143,6 +144,7 @@ STEP = st.one_of(
 )
 
 
+@pytest.mark.covers("S30")
 @given(st.lists(STEP, max_size=30))
 def test_a_log_that_is_cleaned_emptied_and_cut_holds_what_a_model_says(steps):
     """Compaction, retention, deleted records and truncation, in any order."""
