@@ -251,9 +251,9 @@ def _rows_key(array: TopicArray) -> Key:
     number = attrgetter(array.number)
 
     def key(request: Any) -> Hashable:
-        found = rows(request) or ()
+        found: Any = rows(request) or ()
         if len(found) == 1:  # one partition is what producers send who wait for each answer
-            items = partitions(found[0]) or ()
+            items: Any = partitions(found[0]) or ()
             if len(items) == 1:
                 return (name_of(found[0]), number(items[0]))
         return tuple([(name_of(row), *map(number, partitions(row) or ())) for row in found])
