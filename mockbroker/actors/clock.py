@@ -87,7 +87,11 @@ class Timekeeper:
         clock = steerable_clock()
         if spare_connected and self._spare is not None and milliseconds > 0:
             self._spare(milliseconds)
-        await advance(clock, milliseconds / 1000, self._next_deadline, wait_all_tasks_blocked)
+        self._heap.patient_until_ms = self._clock.now_ms() + milliseconds
+        try:
+            await advance(clock, milliseconds / 1000, self._next_deadline, wait_all_tasks_blocked)
+        finally:
+            self._heap.patient_until_ms = 0
 
     async def advance_part(
         self, part: TimeScope, milliseconds: int, *, spare_connected: bool = True

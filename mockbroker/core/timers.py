@@ -31,11 +31,13 @@ class Timer:
 class TimerHeap:
     """Timers by deadline; equal deadlines run in the order they were set."""
 
-    __slots__ = ("_heap", "_seq", "_soon", "on_earlier")
+    __slots__ = ("_heap", "_seq", "_soon", "on_earlier", "patient_until_ms")
 
     def __init__(self) -> None:
         self._heap: list[Timer] = []
         self._seq = 0
+        # While the clock is moved on: where to. What clients ask for on the way lasts that long.
+        self.patient_until_ms = 0
         self._soon: list[Callable[[], None]] = []
         # Told when a new timer becomes the earliest, so that the sleeping actor can wake up for it.
         self.on_earlier: Callable[[], None] | None = None
@@ -51,6 +53,12 @@ class TimerHeap:
         if earliest and self.on_earlier is not None:
             self.on_earlier()
         return timer
+
+    def call_when_impatient(self, deadline_ms: int, callback: Callable[[], None]) -> Timer:
+        """The same for the end of a client's patience. While the clock is moved on, that is not
+        before it arrives: a client that asks again each half second would never let it.
+        """
+        return self.call_at(max(deadline_ms, self.patient_until_ms), callback)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run `callback` in the next `run_due`, whatever the time is then.

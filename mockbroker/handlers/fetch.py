@@ -135,7 +135,7 @@ class _PendingFetch:
     def start(self) -> Parked[FetchResponse]:
         for partition in self._watched:
             partition.watch(self)
-        self._timer = self._ctx.cluster.timers.call_at(
+        self._timer = self._ctx.cluster.timers.call_when_impatient(
             self._ctx.now_ms + self._request.max_wait_ms, self._finish
         )
         return self._parked

@@ -169,3 +169,15 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
     """The message shows how to write one."""
     with pytest.raises(ValueError, match="is no duration; write 250"):
         milliseconds(text)
+
+
+def test_a_week_passes_while_consumers_wait_for_records() -> None:
+    """Their fetches that wait would be renewed more than a million times on the way."""
+    with Cluster(topics={"orders": 2}) as kafka:
+        waiting = [consumer(kafka, name, **{"fetch.wait.max.ms": 100}) for name in ("a", "b")]
+        before_ms = kafka.clock.now_ms
+        kafka.clock.advance("7d")
+        assert kafka.clock.now_ms - before_ms >= milliseconds("7d")
+        assert group_members(kafka) == ["a", "b"]
+        for each in waiting:
+            each.close()

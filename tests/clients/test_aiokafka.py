@@ -30,6 +30,7 @@ from tests.support.aio import (
     open_consumer,
     poll,
     settle,
+    until,
     values,
 )
 from tests.support.librdkafka import create_topic, delete_records
@@ -327,8 +328,12 @@ async def test_topics_are_administered(bootstrap_servers: str, name: str) -> Non
         )
         assert [error for _, error, *_ in created.topic_errors] == [0]
         await admin.create_partitions({name: NewPartitions(4)})
-        [described] = await admin.describe_topics([name])
-        assert len(described["partitions"]) == 4
+
+        async def has_grown() -> bool:
+            [described] = await admin.describe_topics([name])
+            return len(described["partitions"]) == 4
+
+        await until(has_grown)
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
         [answer] = await admin.describe_configs([resource])
         entries = {entry[0]: entry[1] for entry in answer.resources[0][4]}
@@ -342,7 +347,11 @@ async def test_topics_are_administered(bootstrap_servers: str, name: str) -> Non
         assert entries["cleanup.policy"] == "delete"
         assert name in await admin.list_topics()
         await admin.delete_topics([name])
-        assert name not in await admin.list_topics()
+
+        async def is_gone() -> bool:
+            return name not in await admin.list_topics()
+
+        await until(is_gone)
 
 
 @pytest.mark.covers("S5", "S225", "S307")

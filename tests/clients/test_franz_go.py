@@ -16,6 +16,7 @@ import pytest
 from tests.support import golang
 from tests.support.json_lines import JsonLines, StepError
 from tests.support.maven import ROOT
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.go
 
@@ -259,12 +260,12 @@ def test_topics_are_created_listed_grown_and_deleted(go: JsonLines) -> None:
     with pytest.raises(StepError, match="TOPIC_ALREADY_EXISTS"):
         go("create_topic", topic=topic, partitions=2, replicas=1, configs={})
     go("add_partitions", topic=topic, partitions=5)
-    partitions = go("topics")[topic]
-    assert len(partitions) == 5
-    for each in partitions:
+    # In a real cluster, what a controller did takes time to reach the brokers.
+    wait_until(lambda: len(go("topics")[topic]) == 5)
+    for each in go("topics")[topic]:
         assert each["replicas"] == each["isr"] == [each["leader"]]
     go("delete_topic", topic=topic)
-    assert topic not in go("topics")
+    wait_until(lambda: topic not in go("topics"))
     with pytest.raises(StepError, match="UNKNOWN_TOPIC_OR_PARTITION"):
         go("delete_topic", topic=topic)
 

@@ -13,6 +13,7 @@ import pytest
 
 from mockbroker.client.connection import Connection
 from mockbroker_fixtures import Cluster
+from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -261,6 +262,8 @@ def script(nodes: Nodes) -> Iterator[tuple[str, object]]:
     nodes.up(2)
     yield "2 is back", nodes.states()
     yield "all replicated", nodes.offsets("strict", 3)
+    # It hears of the watermark with its next fetch; until then the offset is out of its range.
+    wait_until(lambda: nodes.fetch_error("spread", 2, 12) != ErrorCode.OFFSET_OUT_OF_RANGE)
     yield "a follower's fetch", [nodes.fetch_error("spread", 2, v) for v in (10, 12)]
 
     yield "preferred: not needed", nodes.elect(PREFERRED, "spread")

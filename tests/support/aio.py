@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any, ParamSpec
@@ -96,3 +96,10 @@ async def settle(*consumers: AIOKafkaConsumer, partitions: int = 4) -> list[list
             return shares
         assert time.monotonic() < deadline, shares
         await asyncio.gather(*(consumer.getmany(timeout_ms=50) for consumer in consumers))
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Ask until it holds: in a real cluster, what a controller did takes time to spread."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not await condition():
+        assert time.monotonic() < deadline, "the condition did not come to hold"
