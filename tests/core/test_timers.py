@@ -44,3 +44,16 @@ def test_timers_set_by_a_timer_run_in_the_same_turn_if_they_are_due():
     heap.call_at(1, lambda: heap.call_at(2, lambda: ran.append(2)))
     assert heap.run_due(2) == 2
     assert ran == [2]
+
+
+def test_patience_lasts_as_long_as_the_clock_is_moved_on():
+    heap = TimerHeap()
+    ended: list[str] = []
+    heap.call_when_impatient(10, lambda: ended.append("before"))
+    heap.patient_until_ms = 1_000
+    heap.call_when_impatient(20, lambda: ended.append("on the way"))
+    heap.call_at(30, lambda: ended.append("a timer"))
+    heap.run_due(999)
+    assert ended == ["before", "a timer"]
+    heap.run_due(1_000)
+    assert ended == ["before", "a timer", "on the way"]
