@@ -94,7 +94,12 @@ def test_a_timeout_ends_the_waiting_for_more(on_cluster: Run):
 
 
 def test_following_prints_what_comes_until_interrupted(on_cluster: Run, mock_kafka: Cluster):
-    command = [sys.executable, "-c", "import mockbroker.cli; mockbroker.cli.main()"]
+    # A shell's background jobs ignore interrupts, and what such a job starts would, too.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "import mockbroker.cli; mockbroker.cli.main()"
+    )
+    command = [sys.executable, "-c", program]
     process = subprocess.Popen(
         [*command, "consume", "t", "--offset=-1", "--partition", "1", "--follow"],
         stdout=subprocess.PIPE,

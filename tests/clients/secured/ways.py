@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from mockbroker.actors.config import ListenerSpec
+from mockbroker.core.security.principals import ANONYMOUS
+from mockbroker.handlers.base import ConnectionInfo
 from mockbroker_fixtures import Cluster
 
 USER, PASSWORD = "alice", "alice-secret"
@@ -48,7 +50,7 @@ class Way:
         """Who the brokers should take the client for."""
         if self.listener == "MTLS":
             return f"User:CN={USER},OU=tests,O=mockbroker"
-        return f"User:{USER}" if self.mechanism else "User:ANONYMOUS"
+        return f"User:{USER}" if self.mechanism else ANONYMOUS
 
     def __str__(self) -> str:
         return f"{self.listener}-{self.mechanism}".rstrip("-")
@@ -142,7 +144,13 @@ def principals(kafka: Cluster, way: Way) -> set[str]:
             connection._info.principal
             for host in kafka.server.hosts.values()
             for connection in host._connections
-            if connection._listener == way.listener
-            and (connection._info.sasl is None or connection._info.sasl.complete)
+            if connection._listener == way.listener and _has_proved_it(connection._info, way)
         }
     )
+
+
+def _has_proved_it(info: ConnectionInfo, way: Way) -> bool:
+    """Whether a client is past its handshakes: others are about to say who they are."""
+    if info.sasl is not None:
+        return bool(info.sasl.complete)
+    return way.principal == ANONYMOUS or info.principal != ANONYMOUS
