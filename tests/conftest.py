@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import hypothesis
 import pytest
 
 from tests.support import covers, policy
 
 # A randomised failure prints the blob that replays it; two busy cores make deadlines meaningless.
-hypothesis.settings.register_profile("mockbroker", deadline=None, print_blob=True)
+# CI tries the same examples each time, so that a change is judged by what it changed; everybody's
+# own runs go on looking for new ones.
+hypothesis.settings.register_profile(
+    "mockbroker", deadline=None, print_blob=True, derandomize=bool(os.environ.get("CI"))
+)
 hypothesis.settings.load_profile("mockbroker")
 
 
