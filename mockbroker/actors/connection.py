@@ -157,6 +157,9 @@ class Connection:
             why = str(error)
             self._stats.protocol_errors += 1
             log.warning("%s: %s; connection closed", self._peer(), error)
+        except Exception as error:  # a fault of ours must not end the cluster
+            why = f"{type(error).__name__}: {error}"
+            log.exception("%s: serving failed; connection closed", self._peer())
         finally:
             self._transport.close()
             self._info.closed = True

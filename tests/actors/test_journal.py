@@ -9,10 +9,15 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from mockbroker.client.connection import Connection
+from mockbroker.client.errors import ClientError
+from mockbroker.core.cluster import Cluster as CoreCluster
+from mockbroker.core.faults.engine import Asked, FaultEngine
 from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.verify import JournalGapError
 from mockbroker_fixtures import Cluster
+from mockbroker_protocol.messages.metadata import MetadataRequest
 from tests.support.librdkafka import TIMEOUT_S
 
 RECORDS = 5
@@ -272,3 +277,23 @@ def test_actions_of_a_timeline_are_told_with_their_cause(mock_kafka: Cluster) ->
     assert (done.rules, done.outcome) == (("outage",), None)
     assert (failed.outcome, failed.reason) == ("failed", "broker 2 is stopped already")
     assert failed.virtual_ms - done.virtual_ms == 1_000
+
+
+def test_an_error_of_the_brokers_own_costs_one_connection_and_is_told(mock_kafka: Cluster) -> None:
+    class Broken(FaultEngine):
+        def ask(self, *_: object) -> Asked | None:
+            raise KeyError("a rule that cannot be asked")
+
+    def break_rules(cluster: CoreCluster) -> None:
+        cluster.faults = Broken(cluster)
+
+    def mend_rules(cluster: CoreCluster) -> None:
+        cluster.faults = None
+
+    mock_kafka.create_topic("orders")
+    mock_kafka.call(break_rules)
+    with Connection(*mock_kafka.endpoint(1), "raw") as connection, pytest.raises(ClientError):
+        connection.send(MetadataRequest(topics=[]), 12)
+    mock_kafka.journal.wait(kind="connection", change="closed", reason="KeyError: *")
+    mock_kafka.call(mend_rules)
+    produced(mock_kafka, "orders", 1)
