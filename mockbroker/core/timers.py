@@ -28,6 +28,47 @@ class Timer:
         return (self.deadline_ms, self.seq) < (other.deadline_ms, other.seq)
 
 
+class DueTimers:
+    """For each key at most one timer, which calls when the key's owner may be due.
+
+    It may call too early: an owner that is due later now asks to be called again.
+    """
+
+    __slots__ = ("_timers",)
+
+    def __init__(self) -> None:
+        self._timers: dict[str, Timer] = {}
+
+    def arm(
+        self, times: TimerHeap, key: str, due_ms: int | None, call: Callable[[str], None]
+    ) -> None:
+        """Have `times` run `call(key)` at `due_ms` (None: never), unless it will earlier anyway."""
+        if due_ms is None:
+            return
+        timer = self._timers.get(key)
+        if timer is not None:
+            if timer.deadline_ms <= due_ms:
+                return
+            timer.cancel()
+        self._timers[key] = times.call_at(due_ms, lambda: self._run(key, call))
+
+    def _run(self, key: str, call: Callable[[str], None]) -> None:
+        del self._timers[key]
+        call(key)
+
+    def forget(self, key: str) -> None:
+        """Call this key no more."""
+        timer = self._timers.pop(key, None)
+        if timer is not None:
+            timer.cancel()
+
+    def clear(self) -> None:
+        """Call nobody any more."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+
 class TimerHeap:
     """Timers by deadline; equal deadlines run in the order they were set."""
 

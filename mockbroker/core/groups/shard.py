@@ -45,13 +45,13 @@ from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.states import Ask, Step
 from mockbroker.core.groups.subscriptions import is_subscribed
 from mockbroker.core.groups.told import tell_classic
+from mockbroker.core.timers import DueTimers
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.partition import Partition
-    from mockbroker.core.timers import Timer
 
 NONE = ErrorCode.NONE
 TOMBSTONES_PER_BATCH_MAX = 1000  # so that no batch comes near max.message.bytes
@@ -96,7 +96,7 @@ class GroupShard:
     ) -> None:
         self._cluster = cluster
         self._times = cluster.time_scopes
-        self._timers: dict[str, Timer] = {}
+        self._timers = DueTimers()
         self.partition = partition
         self.broker_id = broker_id
         self.settings = settings
@@ -336,9 +336,7 @@ class GroupShard:
     def forget_group(self, group_id: str) -> None:
         """Take the group out of memory, with its timer."""
         self.groups.pop(group_id, None)
-        timer = self._timers.pop(group_id, None)
-        if timer is not None:
-            timer.cancel()
+        self._timers.forget(group_id)
 
     # -------------------------------------------------------------------------------------- time
 
@@ -351,9 +349,7 @@ class GroupShard:
         self.consumers.rearm_anew(group_id)
         group = self.groups.get(group_id)
         if group is not None:
-            timer = self._timers.pop(group_id, None)
-            if timer is not None:
-                timer.cancel()
+            self._timers.forget(group_id)
             self._rearm(group)
 
     # ---------------------------------------------------------------------------- coming and going
@@ -429,20 +425,11 @@ class GroupShard:
 
     def _rearm(self, group: ClassicGroup) -> None:
         """Have the cluster's timers call when the group is due, unless they will earlier anyway."""
-        due_ms = group.deadline_ms()
-        if due_ms is None:
-            return
         group_id = group.group_id
-        timer = self._timers.get(group_id)
-        if timer is not None:
-            if timer.deadline_ms <= due_ms:
-                return
-            timer.cancel()
-        call = partial(self._on_timer, group_id)
-        self._timers[group_id] = self._times.of_group(group_id).call_at(due_ms, call)
+        times = self._times.of_group(group_id)
+        self._timers.arm(times, group_id, group.deadline_ms(), self._on_timer)
 
     def _on_timer(self, group_id: str) -> None:
-        del self._timers[group_id]
         self._run(self.groups[group_id], Tick(), self.now_ms(group_id))
 
 

@@ -13,10 +13,10 @@ Source: TransactionStateManager.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from mockbroker.core.events import TransactionMoved
+from mockbroker.core.timers import DueTimers, Timer
 from mockbroker.core.txn import records as txn_records
 from mockbroker.core.txn.base import new_image
 from mockbroker.core.txn.events import (
@@ -47,7 +47,6 @@ from mockbroker_protocol.records import Record, build_batch
 
 if TYPE_CHECKING:
     from mockbroker.core.partition import Partition
-    from mockbroker.core.timers import Timer
     from mockbroker.core.txn.coordinator import TransactionCoordinator
 
 NONE = ErrorCode.NONE
@@ -96,7 +95,7 @@ class TransactionShard:
         self._coordinator = coordinator
         self._cluster = coordinator.cluster
         self._times = coordinator.times
-        self._timers: dict[str, Timer] = {}
+        self._timers = DueTimers()
         self._unreplicated: list[_Unreplicated] = []
         self._waiting: dict[str, list[Callable[[], None]]] = {}
         self.partition = partition
@@ -253,8 +252,6 @@ class TransactionShard:
         self.partition.unwatch(self)
         for waiting in list(self._unreplicated):
             self._settle(waiting, ErrorCode.NOT_COORDINATOR)
-        for timer in self._timers.values():
-            timer.cancel()
         self._timers.clear()
         self._waiting.clear()
         self.transactions.clear()
@@ -298,9 +295,7 @@ class TransactionShard:
 
     def _forget(self, transactional_id: str) -> None:
         self.transactions.pop(transactional_id, None)
-        timer = self._timers.pop(transactional_id, None)
-        if timer is not None:
-            timer.cancel()
+        self._timers.forget(transactional_id)
 
     def _store(self, transaction: TransactionalId, persist: Persist) -> None:
         """Append a record, and tell the machine when it is replicated."""
@@ -344,22 +339,11 @@ class TransactionShard:
 
         One timer for each id: it may find that the transaction it was set for is long over.
         """
-        deadline_ms = transaction.deadline_ms()
-        if deadline_ms is None:
-            return
-        transactional_id = transaction.transactional_id
-        due_ms = deadline_ms
-        if transaction.state is State.ONGOING:
-            due_ms = self._coordinator.next_scan_ms(deadline_ms)
-        timer = self._timers.get(transactional_id)
-        if timer is not None:
-            if timer.deadline_ms <= due_ms:
-                return
-            timer.cancel()
-        call = partial(self._on_timer, transactional_id)
-        self._timers[transactional_id] = self._times.call_at(due_ms, call)
+        due_ms = transaction.deadline_ms()
+        if due_ms is not None and transaction.state is State.ONGOING:
+            due_ms = self._coordinator.next_scan_ms(due_ms)
+        self._timers.arm(self._times, transaction.transactional_id, due_ms, self._on_timer)
 
     def _on_timer(self, transactional_id: str) -> None:
-        del self._timers[transactional_id]
         if transactional_id in self.transactions:
             self.look_at(transactional_id)

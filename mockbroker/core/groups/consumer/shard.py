@@ -10,7 +10,6 @@ Source: GroupCoordinatorShard and GroupMetadataManager.getOrMaybeCreateConsumerG
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -51,12 +50,12 @@ from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.states import State
 from mockbroker.core.groups.told import tell_consumer
 from mockbroker.core.ids import uuid_text
+from mockbroker.core.timers import DueTimers
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.groups.shard import GroupShard
-    from mockbroker.core.timers import Timer
 
 NONE = ErrorCode.NONE
 MaySee = Callable[[str], bool]
@@ -87,7 +86,7 @@ class ConsumerGroups:
         self._topics = cluster.brokers[shard.broker_id].groups.topics
         self._settings: dict[str, ConsumerSettings] = {}
         self._settings_version = -1
-        self._timers: dict[str, Timer] = {}
+        self._timers = DueTimers()
         self.groups: dict[str, ConsumerGroup] = {}
         # While a member's heartbeat is taken: tells of a topic whether that member may see it.
         self._may_see: MaySee = _sees_all
@@ -260,9 +259,7 @@ class ConsumerGroups:
 
     def _forget(self, group_id: str) -> None:
         self.groups.pop(group_id, None)
-        timer = self._timers.pop(group_id, None)
-        if timer is not None:
-            timer.cancel()
+        self._timers.forget(group_id)
 
     # ----------------------------------------------------------------------------------- the inside
 
@@ -335,28 +332,16 @@ class ConsumerGroups:
         """Set a group's timer again, because the group lives by another time from now on."""
         group = self.groups.get(group_id)
         if group is not None:
-            timer = self._timers.pop(group_id, None)
-            if timer is not None:
-                timer.cancel()
+            self._timers.forget(group_id)
             self._rearm(group)
 
     def _rearm(self, group: ConsumerGroup) -> None:
         """Have the cluster's timers call when the group is due, unless they will earlier anyway."""
-        due_ms = group.deadline_ms()
-        if due_ms is None:
-            return
         group_id = group.group_id
-        timer = self._timers.get(group_id)
-        if timer is not None:
-            if timer.deadline_ms <= due_ms:
-                return
-            timer.cancel()
-        call = partial(self._on_timer, group_id)
         times = self._cluster.time_scopes.of_group(group_id)
-        self._timers[group_id] = times.call_at(due_ms, call)
+        self._timers.arm(times, group_id, group.deadline_ms(), self._on_timer)
 
     def _on_timer(self, group_id: str) -> None:
-        del self._timers[group_id]
         self._run(self.groups[group_id], Tick())
 
 
