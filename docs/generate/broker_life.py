@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-
 from markdown import page as join
 from markdown import table
+from state_tables import theory
 
 from mockbroker.core import broker_life
 from mockbroker.core.broker_life import REFUSALS, STATES, TRANSITIONS, Step
@@ -23,7 +21,7 @@ def page() -> str:
     rows = [(f"**{state}**", *(cell(state, step) for step in Step)) for state in STATES]
     return join(
         INTRO,
-        theory(),
+        theory(broker_life),
         "## Steps",
         "Where each step leads, by the state of the process, or why it is refused.",
         table(("state", *(step.value for step in Step)), rows),
@@ -33,10 +31,3 @@ def page() -> str:
 def cell(state: str, step: Step) -> str:
     found = TRANSITIONS[state].get(step)
     return found or f"*{REFUSALS[state][step].format(state=state)}*"
-
-
-def theory() -> str:
-    """The opening words of the module, without its first line."""
-    text = ast.get_docstring(ast.parse(inspect.getsource(broker_life)))
-    assert text is not None
-    return text.partition("\n\n")[2]

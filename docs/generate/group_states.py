@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import diagram
 from markdown import page as join
 from markdown import table
+from state_tables import answer, edges_of, steps_list, transitions_table
 
-from mockbroker.core.groups.states import ANSWERS, FORBIDDEN, TRANSITIONS, State, Step, Trigger
+from mockbroker.core.groups.states import ANSWERS, FORBIDDEN, TRANSITIONS, State, Step
 
 # Layout only: what is drawn between the places comes from TRANSITIONS.
 PLACES: dict[State, tuple[int, int]] = {
@@ -18,7 +17,7 @@ PLACES: dict[State, tuple[int, int]] = {
     State.STABLE: (545, 190),
     State.DEAD: (255, 270),
 }
-WIDTH, HEIGHT = 800, 320
+SIZE = (800, 320)
 
 INTRO = """
 # The classic group
@@ -37,47 +36,27 @@ def page() -> str:
     return join(
         INTRO,
         "## Transitions",
-        table(
-            ("state", *(trigger.value for trigger in Trigger)),
-            [
-                (f"**{state.value}**", *(transition(state, trigger) for trigger in Trigger))
-                for state in State
-            ],
-        ),
+        transitions_table(TRANSITIONS, FORBIDDEN),
         "## Answers",
         "What a known member with the current generation is told, by the state of its group.",
         table(
             ("asked", *(state.value for state in State)),
             [
-                (ask.value, *(answer(ANSWERS[state][ask]) for state in State))
+                (ask.value, *(answer(ANSWERS[state][ask], Step) for state in State))
                 for ask in next(iter(ANSWERS.values()))
             ],
         ),
         "The steps in that table:",
-        "\n".join(f"- *{word(step)}*: {step.value}" for step in Step),
+        steps_list(Step),
     )
-
-
-def transition(state: State, trigger: Trigger) -> str:
-    if trigger in FORBIDDEN[state]:
-        return "never"
-    return TRANSITIONS[state][trigger].value
-
-
-def answer(found: object) -> str:
-    return f"*{word(found)}*" if isinstance(found, Step) else f"`{getattr(found, 'name', found)}`"
-
-
-def word(step: Step) -> str:
-    return step.name.lower().replace("_", " ")
 
 
 def picture() -> str:
     """The diagram as SVG. Every state can end in Dead: dashed, and told of below the picture."""
-    edges: dict[tuple[State, State], list[str]] = defaultdict(list)
-    for state, row in TRANSITIONS.items():
-        for trigger, after in row.items():
-            edges[state, after].append(trigger.name.lower())
     return diagram.draw(
-        "States of a classic group", PLACES, edges, (WIDTH, HEIGHT), dashed={State.DEAD}
+        "States of a classic group",
+        PLACES,
+        edges_of(TRANSITIONS),
+        SIZE,
+        dashed={State.DEAD},
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 
 from markdown import page as join
 from markdown import table
+from state_tables import theory
 
 from mockbroker.core.replication import fetcher as replica_fetcher
 from mockbroker.core.replication.fetcher import TRANSITIONS, FetcherState
@@ -30,7 +30,7 @@ def page() -> str:
     ]
     return join(
         INTRO,
-        theory(),
+        theory(replica_fetcher),
         "## Events",
         "What comes from the controller, from the leader, or from a timer.",
         table(("event", "what it says"), events),
@@ -38,10 +38,3 @@ def page() -> str:
         "What each event makes a follower do, by its state.",
         table(("event", *(state.name for state in FetcherState)), rows),
     )
-
-
-def theory() -> str:
-    """The opening words of the module, without its first line."""
-    text = ast.get_docstring(ast.parse(inspect.getsource(replica_fetcher)))
-    assert text is not None
-    return text.partition("\n\n")[2]

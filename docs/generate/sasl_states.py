@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-
 from markdown import page as join
 from markdown import table
+from state_tables import theory
 
 from mockbroker.core.security.sasl import states
 from mockbroker.core.security.sasl.states import (
@@ -35,7 +33,7 @@ VERDICTS = {
 def page() -> str:
     return join(
         INTRO,
-        theory(),
+        theory(states),
         "## What is taken",
         "Each request, by the state of its connection. Between handshake and proof every frame "
         "that is taken is a token.",
@@ -58,10 +56,3 @@ def page() -> str:
             ],
         ),
     )
-
-
-def theory() -> str:
-    """The opening words of the module, without its first line."""
-    text = ast.get_docstring(ast.parse(inspect.getsource(states)))
-    assert text is not None
-    return text.partition("\n\n")[2]

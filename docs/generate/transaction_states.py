@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-from collections import defaultdict
-
 import diagram
 from markdown import page as join
 from markdown import table
+from state_tables import answer, edges_of, steps_list, theory, transitions_table
 
 from mockbroker.core.txn import states
-from mockbroker.core.txn.states import ANSWERS, FORBIDDEN, TRANSITIONS, Ask, State, Step, Trigger
+from mockbroker.core.txn.states import ANSWERS, FORBIDDEN, TRANSITIONS, Ask, State, Step
 
 # Layout only: what is drawn between the places comes from TRANSITIONS.
 PLACES: dict[State, tuple[int, int]] = {
@@ -24,7 +21,7 @@ PLACES: dict[State, tuple[int, int]] = {
     State.PREPARE_EPOCH_FENCE: (460, 480),
     State.PREPARE_ABORT: (930, 480),
 }
-WIDTH, HEIGHT = 1040, 520
+SIZE = (1040, 520)
 
 INTRO = """
 # A transactional id
@@ -49,55 +46,33 @@ the verification.
 def page() -> str:
     return join(
         INTRO,
-        theory(),
+        words(),
         "## Transitions",
-        table(
-            ("state", *(trigger.value for trigger in Trigger)),
-            [
-                (f"**{state.value}**", *(transition(state, trigger) for trigger in Trigger))
-                for state in State
-            ],
-        ),
+        transitions_table(TRANSITIONS, FORBIDDEN),
         "## Answers",
         PENDING,
         table(
             ("asked", *(state.value for state in State)),
-            [(ask.value, *(answer(ANSWERS[state][ask]) for state in State)) for ask in Ask],
+            [(ask.value, *(answer(ANSWERS[state][ask], Step) for state in State)) for ask in Ask],
         ),
         "The steps in that table:",
-        "\n".join(f"- *{word(step)}*: {step.value}" for step in Step),
+        steps_list(Step),
     )
 
 
-def theory() -> str:
-    """The opening words of the module, without their first line and the sketch they hold."""
-    text = ast.get_docstring(ast.parse(inspect.getsource(states)))
-    assert text is not None
-    blocks = text.partition("\n\n")[2].split("\n\n")
+def words() -> str:
+    """The opening words of the module, without the sketch they hold."""
+    blocks = theory(states).split("\n\n")
     return "\n\n".join(block for block in blocks if not block.startswith("    "))
-
-
-def transition(state: State, trigger: Trigger) -> str:
-    if trigger in FORBIDDEN[state]:
-        return "never"
-    return TRANSITIONS[state][trigger].value
-
-
-def answer(found: object) -> str:
-    return f"*{word(found)}*" if isinstance(found, Step) else f"`{getattr(found, 'name', found)}`"
-
-
-def word(step: Step) -> str:
-    return step.name.lower().replace("_", " ")
 
 
 def picture() -> str:
     """The diagram as SVG."""
     assert set(PLACES) == set(State), "each state needs a place in the diagram"
-    edges: dict[tuple[State, State], list[str]] = defaultdict(list)
-    for state, row in TRANSITIONS.items():
-        for trigger, after in row.items():
-            edges[state, after].append(trigger.name.lower().replace("_", " "))
     return diagram.draw(
-        "States of a transactional id", PLACES, edges, (WIDTH, HEIGHT), dashed={State.DEAD}
+        "States of a transactional id",
+        PLACES,
+        edges_of(TRANSITIONS),
+        SIZE,
+        dashed={State.DEAD},
     )
