@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.groups.classic import ClassicGroup
     from mockbroker.core.groups.consumer.group import ConsumerGroup
+    from mockbroker.core.groups.consumer.members import ConsumerMember
+    from mockbroker.core.groups.members import Member
     from mockbroker.core.groups.shard import GroupShard
 
 
@@ -81,7 +83,6 @@ def _shards(cluster: Cluster) -> Iterator[GroupShard]:
 
 
 def _classic(cluster: Cluster, shard: GroupShard, group: ClassicGroup) -> GroupView:
-    connected = cluster.presence.connected(group.group_id)
     return GroupView(
         group=group.group_id,
         type="classic",
@@ -89,21 +90,11 @@ def _classic(cluster: Cluster, shard: GroupShard, group: ClassicGroup) -> GroupV
         coordinator=shard.broker_id,
         generation=group.generation,
         protocol=group.protocol_name,
-        members=[
-            MemberView(
-                member_id,
-                member.client_id,
-                member.client_host,
-                member.instance_id,
-                connected(member_id),
-            )
-            for member_id, member in group.roster.members.items()
-        ],
+        members=_members(cluster, group.group_id, group.roster.members),
     )
 
 
 def _consumer(cluster: Cluster, shard: GroupShard, group: ConsumerGroup) -> GroupView:
-    connected = cluster.presence.connected(group.group_id)
     return GroupView(
         group=group.group_id,
         type="consumer",
@@ -111,17 +102,24 @@ def _consumer(cluster: Cluster, shard: GroupShard, group: ConsumerGroup) -> Grou
         coordinator=shard.broker_id,
         generation=group.epoch,
         protocol=group.preferred_assignor(),
-        members=[
-            MemberView(
-                member_id,
-                member.client_id,
-                member.client_host,
-                member.instance_id,
-                connected(member_id),
-            )
-            for member_id, member in group.members.items()
-        ],
+        members=_members(cluster, group.group_id, group.members),
     )
+
+
+def _members(
+    cluster: Cluster, group_id: str, members: Mapping[str, Member | ConsumerMember]
+) -> list[MemberView]:
+    connected = cluster.presence.connected(group_id)
+    return [
+        MemberView(
+            member_id,
+            member.client_id,
+            member.client_host,
+            member.instance_id,
+            connected(member_id),
+        )
+        for member_id, member in members.items()
+    ]
 
 
 def lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:
