@@ -16,14 +16,12 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from mockbroker.core.configs.defs import BROKER_CONFIGS
+from mockbroker.core.journal.plain import is_secret_config
 from mockbroker.handlers.base import APIS, EncodedResponse, Outcome, RequestContext
 
 FIELD_CHARS_MAX = 60
 SIDE_CHARS_MAX = 600
 LIST_ITEMS_MAX = 8
-
-_SECRETS = tuple(name for name, config in BROKER_CONFIGS.items() if config.sensitive)
 
 
 def print_trace(
@@ -73,16 +71,11 @@ def _fields(message: object) -> str:
             if field.default_factory is not msgspec.NODEFAULT
             else field.default
         )
-        if field.name == "value" and _is_secret(getattr(message, "name", "")):
+        if field.name == "value" and is_secret_config(getattr(message, "name", "")):
             shown.append("value=[hidden]")
         elif value != default:
             shown.append(f"{field.name}={_value(value)}")
     return " ".join(shown) or "{}"
-
-
-def _is_secret(name: object) -> bool:
-    """Whether a config of this name, which may be one listener's alone, holds a password."""
-    return isinstance(name, str) and name.endswith(_SECRETS)
 
 
 def _value(value: object) -> str:

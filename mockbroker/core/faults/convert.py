@@ -8,7 +8,6 @@ of its fields in `SHORT`: then that field's value may stand for the whole struct
 
 from __future__ import annotations
 
-import re
 import types
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -17,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 
 import msgspec
 
+from mockbroker.core.durations import parse_duration
 from mockbroker.core.faults.errors import RuleError
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -24,9 +24,6 @@ S = TypeVar("S", bound=msgspec.Struct)
 DEPTH_MAX = 16
 ITEMS_MAX = 10_000
 TEXT_CHARS_MAX = 64 * 1024
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
-_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 class Range(NamedTuple):
@@ -68,10 +65,10 @@ def duration_ms(value: object, path: str) -> int:
         if value < 0:
             raise RuleError(path, f"a duration cannot be negative: {value}")
         return value
-    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None:
+    found = parse_duration(value) if isinstance(value, str) else None
+    if found is None:
         raise RuleError(path, f'{_shown(value)} is no duration; write 250 (ms) or "5s"')
-    return round(float(match[1]) * _UNIT_MS[match[2]])
+    return found
 
 
 def to_data(value: object) -> object:
