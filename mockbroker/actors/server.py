@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from mockbroker.actors.broker_host import BrokerHost, Served
-from mockbroker.actors.clock import ClusterClock, Timekeeper
+from mockbroker.actors.clock import ClusterClock, Timekeeper, steerable_clock
 from mockbroker.actors.clock_control import RunClock
 from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError
 from mockbroker.actors.connection import Connection, Trace
@@ -179,11 +179,38 @@ class ClusterServer:
 
             seed_topics(self.cluster, wanted)
 
+    async def move_on(
+        self, milliseconds: int, *, only: str | None = None, spare_connected: bool = True
+    ) -> None:
+        """Move the cluster's clock on, or the time of one part (see `TimeScopes.find`).
+
+        Raises ValueError for a negative step or a part there is not, RuntimeError where the run's
+        clock is not ours to move.
+        """
+        spared = {"spare_connected": spare_connected}
+        if only is None:
+            await self.timekeeper.advance(milliseconds, **spared)
+        else:
+            part = self.cluster.time_scopes.find(only)
+            await self.timekeeper.advance_part(part, milliseconds, **spared)
+        self._tell_clock("moved on", advance_ms=milliseconds, only=only, **spared)
+
+    def set_clock_rate(self, rate: float) -> None:
+        """Run at `rate` seconds for each of real time; 0 freezes. Raises ValueError for what is no
+        rate, RuntimeError where the run's clock is not ours to steer.
+        """
+        steerable_clock().set_rate(rate)
+        self._tell_clock("rate", rate=rate)
+
+    def _tell_clock(self, change: str, **facts: object) -> None:
+        if self.cluster.journal is not None:
+            self.cluster.journal.fact(self.clock.now_ms(), "clock", change=change, **facts)
+
     async def run(self) -> None:
         """Serve until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
-            self.cluster.clock_control = RunClock(self.timekeeper, nursery)
+            self.cluster.clock_control = RunClock(self, nursery)
             nursery.start_soon(self.timekeeper.run)
             if self.data_dir is not None:
                 nursery.start_soon(self.data_dir.run)

@@ -65,25 +65,18 @@ def endpoints(api: Api) -> list[Endpoint]:
 async def _change(api: Api, wanted: ClockChange) -> None:
     """In the cluster's run. Raises RuleError, and then nothing has changed."""
     server = api.server
-    scope = None
     if wanted.only is not None:
         try:
-            scope = server.cluster.time_scopes.find(wanted.only)
+            server.cluster.time_scopes.find(wanted.only)
         except ValueError as error:
             raise RuleError("only", str(error)) from None
     rate = wanted.rate if wanted.freeze is None else 1.0 - wanted.freeze
     if rate is not None:
         try:
-            steerable_clock().set_rate(rate)
+            server.set_clock_rate(rate)
         except ValueError as error:
             raise RuleError("rate", str(error)) from None
     if wanted.advance_ms is not None:
-        spare = wanted.spare_connected
-        if scope is None:
-            await server.timekeeper.advance(wanted.advance_ms, spare_connected=spare)
-        else:
-            await server.timekeeper.advance_part(scope, wanted.advance_ms, spare_connected=spare)
-    journal = server.cluster.journal
-    if journal is not None:
-        told = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value}
-        journal.fact(server.clock.now_ms(), "clock", change="steered", **told)
+        await server.move_on(
+            wanted.advance_ms, only=wanted.only, spare_connected=wanted.spare_connected
+        )

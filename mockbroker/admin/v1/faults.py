@@ -11,7 +11,6 @@ import trio
 from mockbroker.admin.v1.api import Api, Signal
 from mockbroker.admin.v1.endpoint import Call, Endpoint
 from mockbroker.admin.v1.problems import ProblemError
-from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.actions import parse_action, perform
 from mockbroker.core.faults.convert import Ms, Range, to_data
 from mockbroker.core.faults.engine import ActiveRule, FaultEngine, engine_of
@@ -142,15 +141,7 @@ class FaultEndpoints:
             raise RuleError("", "give one action: {NAME: {arguments}}")
         [(name, data)] = call.body.items()
         arguments = parse_action(name, data)
-
-        def carry_out(cluster: Cluster) -> None:
-            perform(cluster, name, arguments)
-            if cluster.journal is not None:
-                cluster.journal.fact(
-                    cluster.now_ms(), "action", change=name, arguments=to_data(arguments)
-                )
-
-        await self._api.cluster(carry_out)
+        await self._api.cluster(lambda cluster: perform(cluster, name, arguments))
         return {name: to_data(arguments)}
 
 

@@ -15,7 +15,7 @@ from mockbroker.core import interventions as brokers
 from mockbroker.core import partition_interventions as partitions
 from mockbroker.core.faults import arguments as args
 from mockbroker.core.faults import cluster_actions as others
-from mockbroker.core.faults.convert import convert, nearest
+from mockbroker.core.faults.convert import convert, nearest, to_data
 from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.groups import interventions as groups
 from mockbroker.core.txn import interventions as txn
@@ -135,9 +135,23 @@ ACTIONS: dict[str, Action] = {
 }
 
 
-def perform(cluster: Cluster, name: str, arguments: msgspec.Struct) -> object:
-    """Carry out an action. Raises ActionError or ApiError, and then nothing has changed."""
-    return ACTIONS[name].perform(cluster, arguments)
+def perform(
+    cluster: Cluster, name: str, arguments: msgspec.Struct, cause: str | None = None
+) -> object:
+    """Carry out an action, and write it into the journal with the rule or set that is its `cause`.
+
+    Raises ActionError or ApiError, and then nothing has changed.
+    """
+    result = ACTIONS[name].perform(cluster, arguments)
+    if cluster.journal is not None:
+        cluster.journal.fact(
+            cluster.now_ms(),
+            "action",
+            change=name,
+            rules=() if cause is None else (cause,),
+            arguments=to_data(arguments),
+        )
+    return result
 
 
 def parse_action(name: str, data: object) -> msgspec.Struct:

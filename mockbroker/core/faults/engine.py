@@ -279,7 +279,7 @@ class FaultEngine:
         """Carry out actions on the cluster; one that cannot be done is told, and no more."""
         for name, arguments in actions.items():
             try:
-                perform(self._cluster, name, arguments)
+                perform(self._cluster, name, arguments, cause)
             except (ActionError, ApiError) as error:
                 self._tell("failed action", cause, (name, arguments, str(error)))
             else:

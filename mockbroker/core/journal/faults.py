@@ -28,15 +28,16 @@ def fault_observer(cluster: Cluster) -> Callable[[str, str, object], None]:
         elif isinstance(details, Held):
             about = _request(details.facts)
             journal.fact(now_ms, "fault", change=what, rules=rules, held=details.id, **about)
-        else:
-            name, arguments, *reason = details
+        elif what == "failed action":  # those that succeed are told where they are carried out
+            name, arguments, reason = details
             journal.fact(
                 now_ms,
                 "action",
                 change=name,
                 rules=rules,
                 arguments=to_data(arguments),
-                **({"outcome": "failed", "reason": reason[0]} if reason else {}),
+                outcome="failed",
+                reason=reason,
             )
 
     return told
