@@ -17,7 +17,6 @@ import click
 import msgspec
 import trio
 
-from mockbroker.actors.clock import steerable_clock
 from mockbroker.actors.config import ServerError
 from mockbroker.actors.server import ClusterServer, open_server
 from mockbroker.actors.steering import SteerableClock
@@ -29,10 +28,10 @@ from mockbroker.core.faults.actions import perform
 from mockbroker.core.faults.engine import engine_of
 from mockbroker.core.faults.errors import NameTakenError, RuleError
 from mockbroker.core.faults.rules import Plan
-from mockbroker.core.journal.entries import Entry
 from mockbroker.core.journal.filters import EventMatcher
 from mockbroker.core.journal.reader import JournalReader
 from mockbroker.core.journal.verify import Expectation, JournalGapError, explain, one_line, verify
+from mockbroker.core.journal.waiting import Waiter
 
 BAD_USAGE = 2
 # What is shown of the journal when a scenario failed, and how much of it.
@@ -62,34 +61,24 @@ class Run:
         except (ActionError, ApiError, NameTakenError, ValueError) as error:
             raise ScenarioFailedError(str(error)) from None
 
-    async def wait(self, value: tuple[Wait, EventMatcher]) -> None:
-        wait, matcher = value
+    async def wait(self, wait: Wait) -> None:
+        matcher = EventMatcher(wait.match, self._cluster.now_ms())
         enough = threading.Event()
-        count = sum(map(matcher, self._reader.events()))
-        if count >= wait.count:
-            return
-
-        def follow(entry: Entry) -> None:
-            nonlocal count
-            count += sum(map(matcher, self._reader.open(entry)))
-            if count >= wait.count:
-                enough.set()
-
-        self._journal.followers.append(follow)
+        waiter = Waiter(self._journal, self._reader, matcher, wait.count, enough.set)
         try:
             # Waiting is in real time, whatever the cluster's clock does.
             await trio.to_thread.run_sync(enough.wait, wait.timeout / 1000, abandon_on_cancel=True)
         finally:
-            self._journal.followers.remove(follow)
+            waiter.stop()
         if not enough.is_set():
             raise ScenarioFailedError(
-                f"{count} events match after {wait.timeout} ms of real time, not {wait.count}"
+                f"{len(waiter.found)} events match after {wait.timeout} ms of real time, "
+                f"not {wait.count}"
             )
 
     async def action(self, value: tuple[str, msgspec.Struct]) -> None:
         name, arguments = value
         perform(self._cluster, name, arguments)
-        self._journal.fact(self._cluster.now_ms(), "action", change=name)
 
     async def faults(self, plan: Plan) -> None:
         engine_of(self._cluster).add(plan)
@@ -99,14 +88,15 @@ class Run:
             engine_of(self._cluster).clear()
 
     async def advance(self, milliseconds: int) -> None:
-        await self._server.timekeeper.advance(milliseconds)
+        await self._server.move_on(milliseconds)
 
     async def freeze(self, value: bool) -> None:
-        steerable_clock().set_rate(0.0 if value else 1.0)
+        self._server.set_clock_rate(0.0 if value else 1.0)
 
     async def verify(self, wanted: Expectation) -> None:
         try:
-            verdict = verify(wanted, self._reader.events(wanted.after_seq))
+            events = self._reader.events(wanted.after_seq)
+            verdict = verify(wanted, events, self._cluster.now_ms())
         except JournalGapError as error:
             raise ScenarioFailedError(str(error)) from None
         if not verdict.holds:

@@ -125,8 +125,9 @@ def _step(entry: StepEntry, path: str) -> Step:
     return Step(kind, words, value if read is None else read(value, f"{path}.{kind}"))
 
 
-def _wait(wait: Wait, path: str) -> tuple[Wait, EventMatcher]:
-    return wait, EventMatcher(wait.match, f"{path}.match")
+def _wait(wait: Wait, path: str) -> Wait:
+    EventMatcher(wait.match, 0, f"{path}.match")  # raises RuleError for patterns that are none
+    return wait
 
 
 def _action(data: dict[str, object], path: str) -> tuple[str, msgspec.Struct]:

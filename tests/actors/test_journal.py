@@ -297,3 +297,32 @@ def test_an_error_of_the_brokers_own_costs_one_connection_and_is_told(mock_kafka
     mock_kafka.journal.wait(kind="connection", change="closed", reason="KeyError: *")
     mock_kafka.call(mend_rules)
     produced(mock_kafka, "orders", 1)
+
+
+@pytest.mark.mock_kafka(brokers=3)
+def test_what_a_test_does_to_the_cluster_and_its_clock_is_told(mock_kafka: Cluster) -> None:
+    mock_kafka.clock.freeze()
+    mock_kafka.act("stop_broker", node=2, how="unclean")
+    mock_kafka.clock.advance("5s")
+    mock_kafka.clock.advance("8d", only="retention")
+    mock_kafka.clock.thaw()
+    told = mock_kafka.journal.in_order(
+        {"kind": "clock", "change": "rate"},
+        {"kind": "action", "change": "stop_broker"},
+        {"kind": "clock", "change": "moved on"},
+        {"kind": "clock", "change": "moved on"},
+        {"kind": "clock", "change": "rate"},
+    )
+    assert told[0].message == {"rate": 0.0}
+    assert told[1].message["arguments"]["node"] == 2  # type: ignore[index]
+    assert [told[2].message["advance_ms"], told[3].message["only"]] == [5_000, "retention"]
+
+
+def test_conditions_count_back_from_now_on_the_clusters_clock(mock_kafka: Cluster) -> None:
+    mock_kafka.clock.freeze()
+    mock_kafka.create_topic("orders")
+    produced(mock_kafka, "orders", 1)
+    mock_kafka.clock.advance("1h")
+    assert mock_kafka.journal.events(kind="append", within_ms="30m") == []
+    mock_kafka.journal.never(kind="append", within_ms="30m")
+    mock_kafka.journal.exactly(1, kind="append", within_ms="2h")

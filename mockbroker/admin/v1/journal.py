@@ -56,12 +56,14 @@ def endpoints(api: Api) -> list[Endpoint]:
 
     async def page(call: Call) -> JournalPage:
         query: JournalQuery = call.query
-        matcher = EventMatcher(query, now_ms=api.server.clock.now_ms())
+        matcher = EventMatcher(query, api.server.clock.now_ms())
         reader = JournalReader(_journal(api), api.server.cluster.topic_name)
         found: list[JournalEvent] = []
         after = max(query.after, matcher.after_seq)
+        # Decoded messages are shown, or looked into, or need not be opened at all.
+        messages = query.messages or matcher.needs_message
         while len(found) < query.limit:
-            events, last = await _page(api, reader, after, messages=True)
+            events, last = await _page(api, reader, after, messages=messages)
             for event in events:
                 if len(found) >= query.limit and event.seq > found[-1].seq:
                     break
@@ -75,7 +77,7 @@ def endpoints(api: Api) -> list[Endpoint]:
 
     async def stream(call: Call) -> StreamingResponse:
         query: JournalQuery = call.query
-        matcher = EventMatcher(query, now_ms=api.server.clock.now_ms())
+        matcher = EventMatcher(query, api.server.clock.now_ms())
         if streams.available_tokens < 1:
             raise ProblemError(429, "too many streams", f"at most {STREAMS_MAX} can be open")
         lines = _follow(api, matcher, max(query.after, matcher.after_seq), streams)
@@ -83,7 +85,7 @@ def endpoints(api: Api) -> list[Endpoint]:
 
     async def wait(call: Call) -> list[JournalEvent]:
         wanted: JournalWait = call.body
-        matcher = EventMatcher(wanted.match, "match", api.server.clock.now_ms())
+        matcher = EventMatcher(wanted.match, api.server.clock.now_ms(), "match")
         found: list[JournalEvent] = []
         with trio.move_on_after(wanted.timeout_ms / 1000):
             async with aclosing(_matching(api, matcher, wanted.after)) as events:
@@ -101,7 +103,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         wanted = parse_expectation(call.body)
         reader = JournalReader(_journal(api), api.server.cluster.topic_name)
         events = await api.cluster(lambda _: list(reader.events(wanted.after_seq)))
-        return verify(wanted, events)
+        return verify(wanted, events, api.server.clock.now_ms())
 
     return [
         Endpoint("GET", "/v1/journal", "What happened", page, JournalPage, JournalQuery),

@@ -86,7 +86,7 @@ class EventMatcher:
 
     __slots__ = ("after_seq", "conditions", "filter", "needs_message")
 
-    def __init__(self, wanted: Filter, path: str = "", now_ms: int = 0) -> None:
+    def __init__(self, wanted: Filter, now_ms: int, path: str = "") -> None:
         self.filter = wanted
         self.conditions = tuple(_conditions(wanted, path, now_ms))
         self.after_seq = wanted.after_seq or 0

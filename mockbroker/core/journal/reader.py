@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mockbroker.core import events as cluster_events
+from mockbroker.core.faults.rules import api_name
 from mockbroker.core.journal.entries import (
     AppendEntry,
     Buffer,
@@ -59,9 +60,8 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 class JournalReader:
-    """Opens the entries of one journal. `topic_name` tells the name behind a topic id.
-
-    Entries do not change, so any thread may read those it was given.
+    """Opens the entries of one journal, in the thread that writes it. `topic_name` tells the name
+    behind a topic id.
     """
 
     def __init__(self, journal: Journal, topic_name: Callable[[bytes], str | None]) -> None:
@@ -247,14 +247,6 @@ class JournalReader:
             message=message,
             **fields,
         )
-
-
-def api_name(key: int) -> str:
-    """Kafka's name of an API: `ListOffsets`; a number where there is no such API."""
-    try:
-        return "".join(word.capitalize() for word in ApiKey(key).name.split("_"))
-    except ValueError:
-        return str(key)
 
 
 def _facts(message: Any) -> dict[str, Any]:

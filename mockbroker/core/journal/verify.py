@@ -74,8 +74,10 @@ def parse_expectation(data: object, path: str = "") -> Expectation:
     return wanted
 
 
-def verify(wanted: Expectation, events: Iterable[JournalEvent]) -> Verdict:
-    """Whether the events are as wanted. Raises JournalGapError when some are missing."""
+def verify(wanted: Expectation, events: Iterable[JournalEvent], now_ms: int) -> Verdict:
+    """Whether the events are as wanted. `now_ms` is the cluster's clock, which `within_ms` of a
+    filter counts back from. Raises JournalGapError when some are missing.
+    """
     seen = [event for event in events if event.seq > wanted.after_seq]
     for event in seen:
         if event.kind == "gap":
@@ -84,13 +86,12 @@ def verify(wanted: Expectation, events: Iterable[JournalEvent]) -> Verdict:
                 "said of them: ask earlier, ask after a later number, or give the journal more room"
             )
     if wanted.in_order is not None:
-        return _in_order(wanted, wanted.in_order, seen)
+        return _in_order(wanted, wanted.in_order, seen, now_ms)
     assert wanted.match is not None
-    return _counted(wanted, wanted.match, seen)
+    return _counted(wanted, EventMatcher(wanted.match, now_ms, "match"), seen)
 
 
-def _counted(wanted: Expectation, match: Filter, seen: Sequence[JournalEvent]) -> Verdict:
-    matcher = EventMatcher(match, "match")
+def _counted(wanted: Expectation, matcher: EventMatcher, seen: Sequence[JournalEvent]) -> Verdict:
     found = tuple(filter(matcher, seen))
     at_least, at_most = _bounds(wanted)
     said = _said(at_least, at_most)
@@ -120,13 +121,13 @@ def _said(at_least: int, at_most: int | None) -> str:
 
 
 def _in_order(
-    wanted: Expectation, order: Sequence[Filter], seen: Sequence[JournalEvent]
+    wanted: Expectation, order: Sequence[Filter], seen: Sequence[JournalEvent], now_ms: int
 ) -> Verdict:
     """Each filter's first match behind the match of the one before it."""
     found: list[JournalEvent] = []
     start = 0
     for number, match in enumerate(order):
-        matcher = EventMatcher(match, f"in_order[{number}]")
+        matcher = EventMatcher(match, now_ms, f"in_order[{number}]")
         position = next((i for i in range(start, len(seen)) if matcher(seen[i])), None)
         if position is None:
             near, misses = near_misses(matcher, seen[start:])

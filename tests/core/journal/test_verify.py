@@ -14,6 +14,7 @@ from mockbroker.core.journal.verify import (
     verify,
 )
 
+NOW_MS = 1_600
 HISTORY = [
     JournalEvent(**{"virtual_ms": 1_000 + 100 * seq, "real_ns": seq, "seq": seq, **fields})
     for seq, fields in enumerate(
@@ -34,7 +35,7 @@ HISTORY = [
 
 
 def matching(**conditions: object) -> list[int]:
-    matcher = EventMatcher(parse_filter(conditions), now_ms=1_600)
+    matcher = EventMatcher(parse_filter(conditions), NOW_MS)
     return [event.seq for event in HISTORY if matcher(event)]
 
 
@@ -94,7 +95,7 @@ def test_conditions_that_cannot_be_are_refused_by_name(conditions, message):
 
 
 def verdict(data: object, history: list[JournalEvent] = HISTORY):
-    return verify(parse_expectation(data), history)
+    return verify(parse_expectation(data), history, NOW_MS)
 
 
 @pytest.mark.parametrize(
@@ -107,6 +108,9 @@ def verdict(data: object, history: list[JournalEvent] = HISTORY):
         ({"match": {"api": "Produce"}, "at_most": 3}, True),
         ({"match": {"api": "Produce"}, "at_least": 1, "at_most": 2}, False),
         ({"match": {"kind": "deliver"}, "exactly": 0}, True),
+        ({"match": {"api": "Produce", "within_ms": 150}, "exactly": 0}, True),
+        ({"match": {"api": "Produce", "within_ms": 300}, "exactly": 1}, True),
+        ({"in_order": [{"kind": "append", "within_ms": 150}, {"kind": "commit"}]}, False),
         ({"match": {"kind": "append"}, "exactly": 0}, False),
         ({"match": {"api": "Produce"}, "exactly": 1, "after_seq": 2}, True),
         ({"match": {"api": "Produce"}, "within_ms": 200}, True),
