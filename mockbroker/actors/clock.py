@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -63,7 +64,14 @@ class Timekeeper:
         # Moving the deadline of the running sleep costs no task switch, unlike waking the sleeper.
         deadline_ms = self._heap.deadline_ms()
         if self._sleep is not None and deadline_ms is not None:
-            self._sleep.deadline = self._clock.trio_time(deadline_ms)
+            self._sleep.deadline = self._wake_time(deadline_ms)
+
+    def _wake_time(self, deadline_ms: int) -> float:
+        # `trio_time` lies a little behind the beginning of its millisecond. A clock that stands
+        # still in between would never get there, though the timer is due.
+        if deadline_ms <= self._clock.now_ms():
+            return -math.inf
+        return self._clock.trio_time(deadline_ms)
 
     async def run(self) -> None:
         """Run timers as they fall due, until cancelled."""
@@ -71,7 +79,7 @@ class Timekeeper:
             deadline_ms = self._heap.deadline_ms()
             with trio.CancelScope() as self._sleep:
                 if deadline_ms is not None:
-                    self._sleep.deadline = self._clock.trio_time(deadline_ms)
+                    self._sleep.deadline = self._wake_time(deadline_ms)
                 await trio.sleep_forever()
             self._heap.run_due(self._clock.now_ms())
 
@@ -87,9 +95,18 @@ class Timekeeper:
         clock = steerable_clock()
         if spare_connected and self._spare is not None and milliseconds > 0:
             self._spare(milliseconds)
-        self._heap.patient_until_ms = self._clock.now_ms() + milliseconds
+        target_ms = self._heap.patient_until_ms = self._clock.now_ms() + milliseconds
+
+        def next_deadline() -> float | None:
+            # In milliseconds, as the core sees them: `trio_time` of the last one lies a little
+            # behind the target where the clock stands at the beginning of a millisecond.
+            deadline_ms = self._heap.deadline_ms()
+            if deadline_ms is None or deadline_ms > target_ms:
+                return None
+            return self._clock.trio_time(deadline_ms)
+
         try:
-            await advance(clock, milliseconds / 1000, self._next_deadline, wait_all_tasks_blocked)
+            await advance(clock, milliseconds / 1000, next_deadline, wait_all_tasks_blocked)
         finally:
             self._heap.patient_until_ms = 0
 
@@ -116,10 +133,6 @@ class Timekeeper:
             part.jump_to(deadline_ms)
         part.jump_to(target_ms)
         await wait_all_tasks_blocked()
-
-    def _next_deadline(self) -> float | None:
-        deadline_ms = self._heap.deadline_ms()
-        return None if deadline_ms is None else self._clock.trio_time(deadline_ms)
 
 
 def steerable_clock() -> SteerableClock:

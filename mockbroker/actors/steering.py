@@ -71,8 +71,9 @@ async def advance(
 ) -> None:
     """Move `clock` on by `seconds`, stopping at each deadline on the way.
 
-    `next_deadline` tells the earliest one (seconds on the clock, None if there is none); `settle`
-    returns once everything that it woke has come to rest. Raises ValueError for a negative step.
+    `next_deadline` tells the earliest one (seconds on the clock, None if there is none on the
+    way); `settle` returns once everything that it woke has come to rest. Raises ValueError for a
+    negative step.
     """
     if not (math.isfinite(seconds) and seconds >= 0.0):
         raise ValueError(f"a clock moves forward: {seconds} s")
@@ -80,7 +81,7 @@ async def advance(
     while True:
         await settle()
         deadline = next_deadline()
-        if deadline is None or deadline > target:
+        if deadline is None:
             break
         clock.jump_to(deadline)
     clock.jump_to(target)

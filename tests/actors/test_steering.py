@@ -6,6 +6,7 @@ import math
 
 import pytest
 import trio
+import trio.testing
 
 from mockbroker.actors.clock import ClusterClock, Timekeeper
 from mockbroker.actors.steering import SteerableClock
@@ -60,6 +61,35 @@ def test_a_timer_set_on_the_way_runs_within_the_same_advance() -> None:
             heap.call_at(1_003_000, woken.set)
             await keeper.advance(9_000)
         assert beats == [1_006_000]
+
+    on_frozen_clock(body)
+
+
+@pytest.mark.parametrize("hair_s", [0.0, 3e-6, 9e-6, 2e-5, 0.0005])
+def test_a_timer_at_the_very_end_of_an_advance_runs(hair_s: float) -> None:
+    """Wherever in its millisecond the clock stands."""
+
+    async def body(heap, clock, keeper, run_clock) -> None:
+        run_clock.jump_to(run_clock.current_time() + hair_s)
+        ran: list[int] = []
+        heap.call_at(clock.now_ms() + 5_000, lambda: ran.append(clock.now_ms()))
+        await keeper.advance(5_000)
+        assert ran == [1_005_000]
+
+    on_frozen_clock(body)
+
+
+@pytest.mark.parametrize("hair_s", [0.0, 9e-6, 0.0005])
+def test_what_is_due_at_once_runs_on_a_frozen_clock(hair_s: float) -> None:
+    """Wherever in its millisecond the clock stands."""
+
+    async def body(heap, clock, keeper, run_clock) -> None:
+        run_clock.jump_to(run_clock.current_time() + hair_s)
+        await trio.testing.wait_all_tasks_blocked()
+        ran = trio.Event()
+        heap.call_at(clock.now_ms(), ran.set)
+        await trio.testing.wait_all_tasks_blocked()
+        assert ran.is_set()
 
     on_frozen_clock(body)
 
