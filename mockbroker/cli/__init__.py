@@ -13,6 +13,7 @@ main = LazyGroup(
     "mockbroker",
     commands={
         "serve": ("mockbroker.cli.serve:serve", "Serve a Kafka cluster until interrupted."),
+        "stop": ("mockbroker.cli.daemon:stop", "End a cluster that runs in the background."),
         "topics": ("mockbroker.cli.topics:topics", "List, describe, create and delete topics."),
         "produce": ("mockbroker.cli.produce:produce", "Send lines of standard input as records."),
         "consume": ("mockbroker.cli.consume:consume", "Print the records of a topic."),

@@ -8,8 +8,10 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import trio
@@ -26,6 +28,9 @@ from mockbroker.actors.server import ClusterServer, open_server
 from mockbroker.actors.steering import SteerableClock
 from mockbroker.cli.admin_options import AdminOptions, admin_options, read_admin_options
 from mockbroker.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from mockbroker.cli.daemon import Daemon
 
 DEFAULT_PORT = 9092
 BAD_USAGE = 2
@@ -177,6 +182,10 @@ def _write_ready_file(path: Path, line: str) -> None:
         raise ServerError(f"cannot write the ready file {path}: {error.strerror}") from None
 
 
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - this line is what the command is for
+
+
 async def _until_told_to_stop(task_status: trio.TaskStatus[None]) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()
@@ -189,6 +198,7 @@ async def _serve(
     api: AdminOptions | None,
     ready_file: Path | None,
     trace: Trace | None,
+    announce: Callable[[str], None],
 ) -> None:
     async with trio.open_nursery() as nursery:
 
@@ -198,7 +208,7 @@ async def _serve(
 
         await nursery.start(stop_on_signal)
         async with open_server(config, trace=trace) as server:
-            await _announce_and_serve(server, config, api, ready_file)
+            await _announce_and_serve(server, config, api, ready_file, announce)
 
 
 def _other_listeners(server: ClusterServer, config: ServerConfig) -> str:
@@ -214,6 +224,7 @@ async def _announce_and_serve(
     config: ServerConfig,
     api: AdminOptions | None,
     ready_file: Path | None,
+    announce: Callable[[str], None],
 ) -> None:
     line = f"ready bootstrap={server.bootstrap_servers}"
     admin = None
@@ -240,7 +251,7 @@ async def _announce_and_serve(
         line += _other_listeners(server, config)
         if ready_file is not None:
             _write_ready_file(ready_file, line)
-        print(line, flush=True)  # noqa: T201 - this line is what the command is for
+        announce(line)
         await trio.sleep_forever()
     finally:
         if ready_file is not None:
@@ -317,6 +328,22 @@ async def _announce_and_serve(
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the ready line here too, once clients can connect.",
 )
+@click.option(
+    "--daemon",
+    "in_background",
+    is_flag=True,
+    help="Go into the background once clients can connect; `mockbroker stop` ends it.",
+)
+@click.option(
+    "--pid-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --daemon: write the process id here.  [default: mockbroker.pid]",
+)
+@click.option(
+    "--log-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --daemon: append here what it prints.  [default: nowhere]",
+)
 @click.option("--trace", is_flag=True, help="Print each request and its answer, one line each.")
 def serve(
     admin_port: int,
@@ -324,6 +351,9 @@ def serve(
     allow_remote: bool,
     admin_token_file: Path | None,
     ready_file: Path | None,
+    in_background: bool,
+    pid_file: Path | None,
+    log_file: Path | None,
     trace: bool,
     **options: object,
 ) -> None:
@@ -332,8 +362,12 @@ def serve(
     When clients can connect, one line is printed: ready bootstrap=HOST:PORT,…
     admin=http://HOST:PORT
     """
+    daemon: Daemon | None = None
     try:
         config = build_config(**options)  # type: ignore[arg-type]
+        if in_background or pid_file or log_file:
+            daemon = _daemon(in_background, pid_file, log_file)
+            daemon.detach()
         tracer: Trace | None = None
         if trace:
             from mockbroker.actors.trace import print_trace
@@ -352,6 +386,7 @@ def serve(
             ),
             ready_file,
             tracer,
+            _print if daemon is None else daemon.announce,
             clock=SteerableClock(),
         )
     except* (ServerError, ConfigError) as group:
@@ -359,6 +394,20 @@ def serve(
         sys.exit(BAD_USAGE)
     except* KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        if daemon is not None:
+            daemon.end()
+
+
+def _daemon(in_background: bool, pid_file: Path | None, log_file: Path | None) -> Daemon:
+    """Raises ServerError where there is no background to go into."""
+    if not in_background:
+        raise ServerError("--pid-file and --log-file are for --daemon")
+    if not hasattr(os, "fork"):
+        raise ServerError("--daemon needs a system that can fork")
+    from mockbroker.cli.daemon import PID_FILE, Daemon
+
+    return Daemon(pid_file or PID_FILE, log_file)
 
 
 def _first(group: BaseException) -> BaseException:
