@@ -1,0 +1,57 @@
+"""What the audit can find, and the shape of a finding. The definitions are in docs/audit.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+BUG, REPORT, UNDECIDED = "bug", "report", "undecided"
+WIRE, COMMITS, APPLICATION = "wire", "commits", "application"
+
+# Anomaly -> what it means, for people.
+ANOMALIES: Mapping[str, str] = {
+    "inconsistent_offset": "one offset held two different values",
+    "duplicate": "one record stands in the log twice",
+    "lost_write": "a record was acknowledged and is not in the log",
+    "aborted_read": "a record of an aborted transaction was delivered under read_committed",
+    "dirty_read": "a record at or above the last stable offset was delivered under read_committed",
+    "torn_transaction": "some partitions of a transaction were committed, others were not",
+    "skip": "a consumer was led past a record",
+    "non_monotonic_poll": "a consumer was led back",
+    "non_monotonic_send": "what a producer sent later stands earlier in the log",
+    "commit_regression": "a committed offset went back, and nobody reset it",
+    "committed_not_read": "an offset was committed beyond what the member had been sent",
+    "read_again": "records were delivered to a group again",
+    "zombie_write": "a fenced producer wrote",
+    "zombie_commit": "a member of an old generation committed",
+    "watermark_order": "log start <= last stable offset <= high watermark <= log end was broken",
+    "watermark_back": "the high watermark went back within a leader epoch",
+    "committed_not_processed": "a record below the committed offset was never processed",
+    "processed_again": "a record was processed more than once",
+}
+
+
+class Finding(NamedTuple):
+    """One case of an anomaly. Engines agree when their findings are equal but for `details`.
+
+    `first_seq` and `last_seq` bound the evidence in the journal; where a gap lies between them the
+    verdict is `undecided`. `subject` is who it happened to or who did it: a group, a producer id, a
+    transaction, `connection:<n>`, a process. `rule` is the rule or action that led to it.
+    """
+
+    run: str
+    anomaly: str
+    verdict: str
+    level: str
+    topic: str | None
+    topic_id: str | None
+    partition: int | None
+    offset: int | None
+    subject: str | None
+    first_seq: int | None
+    last_seq: int | None
+    rule: str | None = None
+    details: str | None = None
+
+
+FINDING_COLUMNS = Finding._fields

@@ -1,0 +1,387 @@
+"""The tables of a run: names, columns, types and what they mean.
+
+`seq` numbers are those of the journal's entries: the order in which the cluster did things. Times
+are `virtual_ms` (the cluster's clock, ms since the epoch) and `real_ns` (real time, ns since the
+epoch). A partition is `topic_id` and `partition`, because a topic that was deleted and made again
+is another; `topic` is its name. A null means that nothing is known or that it does not apply.
+
+On disk a table is `<directory>/<table>/run=<run>/part-<n>.parquet`: zstd, hive-partitioned by run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+# Grows with every change that a reader of older tables could stumble over.
+SCHEMA_VERSION = 1
+
+
+class Column(NamedTuple):
+    """One column. `kind` is one of int64, int32, int16, int8, bool, string, strings."""
+
+    name: str
+    kind: str
+    meaning: str
+
+
+class Table(NamedTuple):
+    """One table; `meaning` says what a row is."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    def __iter__(self) -> Iterator[Column]:  # type: ignore[override]
+        return iter(self.columns)
+
+
+def _table(name: str, meaning: str, *columns: tuple[str, str, str]) -> Table:
+    return Table(name, meaning, tuple(Column(*column) for column in columns))
+
+
+_TIMES = (
+    ("virtual_ms", "int64", "the cluster's clock"),
+    ("real_ns", "int64", "real time"),
+)
+_PLACE = (
+    ("topic", "string", "its name"),
+    ("topic_id", "string", "its id, as Kafka writes ids"),
+    ("partition", "int32", "its number"),
+)
+
+_REQUESTS = _table(
+    "requests",
+    "a request and what came of it",
+    ("seq", "int64", "the request"),
+    ("response_seq", "int64", "its answer, or the note that there was none; null: neither"),
+    *_TIMES,
+    ("elapsed_ns", "int64", "real time from the request to its answer"),
+    ("broker", "int32", "node id"),
+    ("listener", "string", "name of the listener"),
+    ("connection", "int64", "number of the connection"),
+    ("source", "string", "host:port of the client"),
+    ("client_id", "string", "as the client says"),
+    ("client_software", "string", "name and version, as the client says"),
+    ("principal", "string", "who is logged in"),
+    ("api", "string", "Kafka's name of the API"),
+    ("api_version", "int16", ""),
+    ("correlation_id", "int32", ""),
+    ("group", "string", "the group it names"),
+    ("member", "string", "the member it speaks for"),
+    ("generation", "int32", "the generation or member epoch it names"),
+    ("transactional_id", "string", ""),
+    ("producer_id", "int64", ""),
+    ("producer_epoch", "int16", ""),
+    ("acks", "int16", "of a Produce"),
+    ("isolation_level", "int8", "0 read_uncommitted, 1 read_committed"),
+    ("request_bytes", "int64", ""),
+    ("response_bytes", "int64", ""),
+    ("errors", "strings", "names of the error codes in the answer"),
+    ("outcome", "string", "why there was no whole answer; null when there was one"),
+    ("rules", "strings", "the fault rules that had a hand in it"),
+)
+
+_BATCHES = _table(
+    "batches",
+    "one partition of a Produce, each time it was sent",
+    ("seq", "int64", "the request"),
+    ("append_seq", "int64", "its append to the leader's log; null: not appended by this request"),
+    ("response_seq", "int64", "the answer; null: no answer left the broker"),
+    *_TIMES,
+    ("broker", "int32", "node id"),
+    ("connection", "int64", ""),
+    ("client_id", "string", ""),
+    *_PLACE,
+    ("base_offset", "int64", "where it stands in the log; null: refused or unknown"),
+    ("last_offset", "int64", "of its last record"),
+    ("records", "int32", "how many"),
+    ("bytes", "int32", "size of the batch"),
+    ("producer_id", "int64", "null: without idempotence"),
+    ("producer_epoch", "int16", ""),
+    ("base_sequence", "int32", ""),
+    ("transactional_id", "string", ""),
+    ("transaction", "string", "`<producer id>/<n>`: the n-th transaction of that producer id"),
+    ("acks", "int16", ""),
+    ("acknowledged", "bool", "an answer without an error left the broker"),
+    ("error", "string", "name of the error code in the answer; null: none, or no answer"),
+    ("rules", "strings", ""),
+)
+
+_RECORDS = _table(
+    "records",
+    "a record as it was appended to a leader's log",
+    ("append_seq", "int64", "the append of its batch"),
+    *_PLACE,
+    ("offset", "int64", ""),
+    ("timestamp", "int64", "ms since the epoch"),
+    ("id", "string", "its header `mb-id`; null: none"),
+    (
+        "value_hash",
+        "int64",
+        "BLAKE2b of key and value, the first 8 bytes: equal values, equal hash",
+    ),
+    ("key_hash", "int64", "of the key alone; null: no key"),
+)
+
+_FETCHES = _table(
+    "fetches",
+    "one partition of an answer to a consumer's Fetch",
+    ("seq", "int64", "the request"),
+    ("response_seq", "int64", "the answer"),
+    *_TIMES,
+    ("broker", "int32", ""),
+    ("connection", "int64", ""),
+    ("client_id", "string", ""),
+    ("group", "string", "the group it reads for, as far as that is certain"),
+    ("member", "string", "the member it is, as far as that is certain"),
+    *_PLACE,
+    ("assignment", "int64", "number of the stretch of reading it belongs to, within the run"),
+    (
+        "start",
+        "string",
+        "why a stretch begins with it: connection, rebalance, reset (a look-up of offsets), "
+        "seek (told by the application), jump (it asked elsewhere, and nothing says why); "
+        "null: it goes on",
+    ),
+    ("isolation_level", "int8", ""),
+    ("fetch_offset", "int64", "asked for"),
+    ("next_offset", "int64", "behind the last batch carried; fetch_offset when there is none"),
+    ("delivered", "int32", "how many records it brought, see deliveries"),
+    ("log_start_offset", "int64", "as told in the answer; null: not told"),
+    ("last_stable_offset", "int64", "as told in the answer"),
+    ("high_watermark", "int64", "as told in the answer"),
+    ("error", "string", "name of the error code; null: none"),
+    ("rules", "strings", ""),
+)
+
+_DELIVERIES = _table(
+    "deliveries",
+    "a record that an answer brought to a consumer: within the batches carried, at or above the "
+    "offset asked for, visible to its isolation level",
+    ("response_seq", "int64", "the answer; see fetches"),
+    *_PLACE,
+    ("position", "int32", "0, 1, 2 ... in the order of the answer"),
+    ("offset", "int64", ""),
+    ("value_hash", "int64", "as in records"),
+)
+
+_COMMITS = _table(
+    "commits",
+    "an offset of a group that somebody asked to commit or that was removed",
+    ("seq", "int64", "the request; of a removal, the event"),
+    ("response_seq", "int64", "the answer; null: none left the broker"),
+    *_TIMES,
+    ("group", "string", ""),
+    ("member", "string", "null: not by a member"),
+    ("generation", "int32", "null: not by a member"),
+    ("client_id", "string", ""),
+    ("connection", "int64", ""),
+    *_PLACE,
+    ("offset", "int64", "null: removed"),
+    ("transaction", "string", "as in batches; null: a plain commit"),
+    ("applied", "bool", "the coordinator took it"),
+    ("reset", "bool", "by no member: an administrator, or a consumer without a group's protocol"),
+    ("error", "string", "name of the error code; null: none"),
+)
+
+_GROUPS = _table(
+    "groups",
+    "a group went from one state to another",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("group", "string", ""),
+    ("protocol", "string", "classic or consumer (KIP-848)"),
+    ("former", "string", "state before, as DescribeGroups names it"),
+    ("state", "string", "state after"),
+    ("generation", "int32", "or the group epoch"),
+    ("members", "int32", "how many"),
+    ("reason", "string", "as far as it is known"),
+)
+
+_ASSIGNMENTS = _table(
+    "assignments",
+    "a partition that a member was given",
+    ("seq", "int64", "the answer that gave it"),
+    *_TIMES,
+    ("group", "string", ""),
+    ("generation", "int32", "or the member epoch"),
+    ("member", "string", ""),
+    ("client_id", "string", ""),
+    *_PLACE,
+)
+
+_TRANSACTIONS = _table(
+    "transactions",
+    "a transactional id went from one state to another, or a producer id got an epoch",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("transactional_id", "string", "null: an idempotent producer"),
+    ("producer_id", "int64", ""),
+    ("producer_epoch", "int16", ""),
+    ("transaction", "string", "as in batches; null: none is open or ends"),
+    ("former", "string", "state before, as DescribeTransactions names it"),
+    ("state", "string", "state after; InitProducerId: the answer that gave an epoch"),
+)
+
+_MARKERS = _table(
+    "markers",
+    "a transaction marker in the log of a partition",
+    ("seq", "int64", ""),
+    *_TIMES,
+    *_PLACE,
+    ("offset", "int64", ""),
+    ("producer_id", "int64", ""),
+    ("producer_epoch", "int16", ""),
+    ("transaction", "string", "as in batches"),
+    ("committed", "bool", "false: aborted"),
+)
+
+_REMOVALS = _table(
+    "removals",
+    "records that left the log of a partition, first to last offset",
+    ("seq", "int64", ""),
+    *_TIMES,
+    *_PLACE,
+    ("first_offset", "int64", ""),
+    ("last_offset", "int64", ""),
+    (
+        "reason",
+        "string",
+        "wanted: retention, compaction, delete_records, topic_deleted; "
+        "not wanted: truncation, unclean_election, log_dir_failed, restart",
+    ),
+    ("cause", "string", "the rule or action that led to it; null: none is known"),
+)
+
+_WATERMARKS = _table(
+    "watermarks",
+    "where a log stood on one broker, as told by an answer or an event",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("broker", "int32", ""),
+    *_PLACE,
+    ("leader_epoch", "int32", "null: unknown"),
+    ("log_start_offset", "int64", ""),
+    ("last_stable_offset", "int64", ""),
+    ("high_watermark", "int64", ""),
+    ("log_end_offset", "int64", ""),
+    ("source", "string", "fetch, produce, list_offsets, event"),
+    ("cause", "string", "the rule or action that moved it; null: none"),
+)
+
+_CLUSTER = _table(
+    "cluster",
+    "a change of leaders, ISRs, replicas, the controller, brokers, disks or the network",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("change", "string", "name of the event, e.g. LeaderChanged, or of a step of a broker's life"),
+    ("broker", "int32", ""),
+    *_PLACE,
+    ("leader", "int32", "-1: none"),
+    ("leader_epoch", "int32", ""),
+    ("former_leader", "int32", ""),
+    ("isr", "string", "node ids, comma between"),
+    ("former_isr", "string", ""),
+    ("replicas", "string", ""),
+    ("unclean", "bool", ""),
+    ("reason", "string", ""),
+    ("details", "string", "whatever else it says, as JSON"),
+)
+
+_FAULTS = _table(
+    "faults",
+    "a rule did something, or somebody did something to the cluster or its clock",
+    ("seq", "int64", ""),
+    *_TIMES,
+    ("kind", "string", "fault, action, clock"),
+    ("change", "string", "effect, action or change"),
+    ("rules", "strings", "who: names of rules; none: by hand"),
+    ("request_seq", "int64", "the request it touched"),
+    ("api", "string", ""),
+    ("client_id", "string", ""),
+    ("broker", "int32", ""),
+    ("topic", "string", ""),
+    ("partition", "int32", ""),
+    ("group", "string", ""),
+    ("outcome", "string", ""),
+    ("details", "string", "arguments and whatever else, as JSON"),
+)
+
+_OPERATIONS = _table(
+    "operations",
+    "what an application says that it did; its own record, no part of the journal",
+    ("seq", "int64", "1, 2, 3 ... within its process"),
+    ("real_ns", "int64", "real time"),
+    ("process", "string", "who says so: one producer or consumer of one application"),
+    ("op", "string", "send, acked, failed, processed, assigned, revoked, seek, committed"),
+    ("group", "string", ""),
+    ("topic", "string", ""),
+    ("partition", "int32", ""),
+    ("offset", "int64", ""),
+    ("id", "string", "as in records"),
+)
+
+_GAPS = _table(
+    "gaps",
+    "entries of the journal that are missing",
+    ("first_seq", "int64", ""),
+    ("last_seq", "int64", ""),
+    ("reason", "string", ""),
+)
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        _REQUESTS,
+        _BATCHES,
+        _RECORDS,
+        _FETCHES,
+        _DELIVERIES,
+        _COMMITS,
+        _GROUPS,
+        _ASSIGNMENTS,
+        _TRANSACTIONS,
+        _MARKERS,
+        _REMOVALS,
+        _WATERMARKS,
+        _CLUSTER,
+        _FAULTS,
+        _OPERATIONS,
+        _GAPS,
+    )
+}
+
+# Records leave the log for these reasons because somebody wanted it so.
+WANTED_REMOVALS = ("retention", "compaction", "delete_records", "topic_deleted")
+
+_SPARK = {
+    "int64": "bigint",
+    "int32": "int",
+    "int16": "smallint",
+    "int8": "tinyint",
+    "bool": "boolean",
+    "string": "string",
+    "strings": "array<string>",
+}
+_DUCKDB = {
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "int16": "SMALLINT",
+    "int8": "TINYINT",
+    "bool": "BOOLEAN",
+    "string": "VARCHAR",
+    "strings": "VARCHAR[]",
+}
+
+
+def spark_schema(table: str) -> str:
+    """The table's columns in Spark's DDL, with the column `run`."""
+    columns = [f"`{column.name}` {_SPARK[column.kind]}" for column in TABLES[table]]
+    return ", ".join([*columns, "`run` string"])
+
+
+def duckdb_columns(table: str) -> str:
+    """The table's columns in DuckDB's SQL, with the column `run`."""
+    columns = [f'"{column.name}" {_DUCKDB[column.kind]}' for column in TABLES[table]]
+    return ", ".join([*columns, '"run" VARCHAR'])
