@@ -1,0 +1,571 @@
+"""The audit by brute force: docs/audit.md read aloud, for histories small enough for that.
+
+Shares nothing with the engines but the shape of a finding. Quadratic wherever that is plainest.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from mockbroker.pipeline.findings import Finding
+
+Row = Mapping[str, Any]
+Tables = Mapping[str, Sequence[Row]]
+Place = tuple[str, int]
+
+WANTED = {"retention", "compaction", "delete_records", "topic_deleted"}
+REFUSED_ZOMBIES = {
+    "ILLEGAL_GENERATION",
+    "UNKNOWN_MEMBER_ID",
+    "FENCED_INSTANCE_ID",
+    "FENCED_MEMBER_EPOCH",
+    "STALE_MEMBER_EPOCH",
+}
+
+
+def audit_by_force(run: str, tables: Tables) -> set[Finding]:
+    """All findings of one run, without details."""
+    return set(Judge(run, tables).findings())
+
+
+def k_of(row: Row) -> Place:
+    return row["topic_id"], row["partition"]
+
+
+class Judge:
+    """One run under the rules."""
+
+    def __init__(self, run: str, tables: Tables) -> None:
+        self.run = run
+        self.t: dict[str, Sequence[Row]] = defaultdict(list, tables)
+        self.batch = {b["append_seq"]: b for b in self.t["batches"] if b["append_seq"] is not None}
+        self.names: dict[Place, str] = {}
+        for table in ("records", "batches", "fetches", "commits", "watermarks"):
+            for row in self.t[table]:
+                self.names[k_of(row)] = row["topic"]
+        ids: dict[str, set[str]] = defaultdict(set)
+        for record in self.t["records"]:
+            ids[record["topic"]].add(record["topic_id"])
+        self.made_anew = {name for name, known in ids.items() if len(known) > 1}
+
+    def findings(self) -> Iterator[Finding]:
+        for rule in (
+            self.inconsistent_offset,
+            self.duplicate_by_id,
+            self.duplicate_by_sequence,
+            self.lost_write,
+            self.lost_for_application,
+            self.aborted_and_dirty_reads,
+            self.torn_transaction,
+            self.within_answers,
+            self.between_answers,
+            self.non_monotonic_send,
+            self.application_sends,
+            self.commits,
+            self.read_again,
+            self.zombie_write,
+            self.zombie_commit,
+            self.watermarks,
+            self.processing,
+        ):
+            yield from rule()
+
+    # -- words -------------------------------------------------------------------------------------
+
+    def found(
+        self,
+        anomaly: str,
+        verdict: str,
+        level: str,
+        where: Place | None,
+        offset: int | None,
+        subject: str | None,
+        seqs: Iterable[int] = (),
+        *,
+        rule: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+    ) -> Finding:
+        bounds = list(seqs)
+        first, last = (min(bounds), max(bounds)) if bounds else (None, None)
+        for gap in self.t["gaps"]:
+            if first is None or last is None:
+                if anomaly == "lost_write":
+                    verdict = "undecided"
+            elif gap["first_seq"] <= last and gap["last_seq"] >= first:
+                verdict = "undecided"
+        topic_id = None
+        if where is not None:
+            topic_id, partition = where
+            topic = self.names[where]
+        return Finding(
+            self.run, anomaly, verdict, level, topic, topic_id, partition, offset, subject,
+            first, last, rule,
+        )  # fmt: skip
+
+    def removals(self, record: Row) -> list[Row]:
+        return [
+            r
+            for r in self.t["removals"]
+            if k_of(r) == k_of(record)
+            and r["first_offset"] <= record["offset"] <= r["last_offset"]
+            and record["append_seq"] < r["seq"]
+        ]
+
+    def removed_before(self, record: Row, seq: int) -> bool:
+        return any(r["seq"] < seq for r in self.removals(record))
+
+    def thrown_out(self, record: Row) -> bool:
+        return any(r["reason"] not in WANTED for r in self.removals(record))
+
+    def aborted(self, record: Row) -> bool:
+        transaction = self.batch[record["append_seq"]]["transaction"]
+        return transaction is not None and any(
+            m["transaction"] == transaction and k_of(m) == k_of(record) and not m["committed"]
+            for m in self.t["markers"]
+        )
+
+    def acknowledged(self, record: Row) -> bool:
+        own = self.batch[record["append_seq"]]
+        for b in self.t["batches"]:
+            if not b["acknowledged"] or k_of(b) != k_of(record) or b["base_offset"] is None:
+                continue
+            if not b["base_offset"] <= record["offset"] <= b["last_offset"]:
+                continue
+            if b["append_seq"] == record["append_seq"]:
+                return True
+            identity = ("producer_id", "producer_epoch", "base_sequence")
+            if (
+                b["append_seq"] is None
+                and b["producer_id"] is not None
+                and all(b[name] == own[name] for name in identity)
+            ):
+                return True
+        return False
+
+    def missing(self, where: Place, start: int, end: int, answer: Row) -> list[int]:
+        return sorted(
+            r["offset"]
+            for r in self.t["records"]
+            if k_of(r) == where
+            and start <= r["offset"] < end
+            and r["append_seq"] < answer["response_seq"]
+            and not self.removed_before(r, answer["response_seq"])
+            and not (answer["isolation_level"] == 1 and self.aborted(r))
+        )
+
+    def deliveries(self, answer: Row) -> list[Row]:
+        mine = [
+            d
+            for d in self.t["deliveries"]
+            if d["response_seq"] == answer["response_seq"] and k_of(d) == k_of(answer)
+        ]
+        return sorted(mine, key=lambda d: d["position"])
+
+    def appended(self) -> list[Row]:
+        """Batches that `duplicate` and `non_monotonic_send` look at."""
+        return [
+            b
+            for b in self.batch.values()
+            if b["producer_id"] is not None
+            and b["base_sequence"] is not None
+            and b["base_sequence"] >= 0
+            and not self.thrown_out({**b, "offset": b["base_offset"]})
+        ]
+
+    # -- the log -----------------------------------------------------------------------------------
+
+    def inconsistent_offset(self) -> Iterator[Finding]:
+        seen: dict[tuple[Place, int], list[tuple[int, int]]] = defaultdict(list)
+        for r in self.t["records"]:
+            if self.acknowledged(r):
+                seen[k_of(r), r["offset"]].append((r["value_hash"], r["append_seq"]))
+        for d in self.t["deliveries"]:
+            seen[k_of(d), d["offset"]].append((d["value_hash"], d["response_seq"]))
+        for (where, offset), values in seen.items():
+            if len({value for value, _ in values}) > 1:
+                seqs = [seq for _, seq in values]
+                yield self.found("inconsistent_offset", "bug", "wire", where, offset, None, seqs)
+
+    def duplicate_by_id(self) -> Iterator[Finding]:
+        first: dict[tuple[Place, str], dict[int, Row]] = defaultdict(dict)
+        for r in sorted(self.t["records"], key=lambda r: r["append_seq"]):
+            if r["id"] is not None and not self.aborted(r) and not self.thrown_out(r):
+                first[k_of(r), r["id"]].setdefault(r["offset"], r)
+        for (where, known), by_offset in first.items():
+            lowest = by_offset[min(by_offset)]
+            for offset, r in by_offset.items():
+                if offset == lowest["offset"]:
+                    continue
+                seqs = (lowest["append_seq"], r["append_seq"])
+                one, other = (self.batch[seq]["producer_id"] for seq in seqs)
+                verdict = "bug" if one is not None and one == other else "report"
+                yield self.found(
+                    "duplicate", verdict, "wire", where, offset, f"id:{known}", seqs
+                )  # fmt: skip
+
+    def duplicate_by_sequence(self) -> Iterator[Finding]:
+        same: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for b in self.appended():
+            key = (k_of(b), b["producer_id"], b["producer_epoch"], b["base_sequence"])
+            same[key].append(b)
+        for key, batches in same.items():
+            lowest, *others = sorted(batches, key=lambda b: b["base_offset"])
+            for b in others:
+                yield self.found(
+                    "duplicate", "bug", "wire", key[0], b["base_offset"],
+                    f"producer:{key[1]}", (lowest["append_seq"], b["append_seq"]),
+                )  # fmt: skip
+
+    def lost_write(self) -> Iterator[Finding]:
+        for r in self.t["records"]:
+            removals = sorted(self.removals(r), key=lambda m: m["seq"])
+            if not removals or removals[0]["reason"] in WANTED or not self.acknowledged(r):
+                continue
+            cause = removals[0]["cause"]
+            client = self.batch[r["append_seq"]]["client_id"]
+            yield self.found(
+                "lost_write", "bug" if cause is None else "report", "wire", k_of(r), r["offset"],
+                f"client:{client}", (r["append_seq"], removals[0]["seq"]), rule=cause,
+            )  # fmt: skip
+
+    def lost_for_application(self) -> Iterator[Finding]:
+        for op in self.t["operations"]:
+            if op["op"] != "acked" or op["topic"] in self.made_anew:
+                continue
+            records = [r for r in self.t["records"] if r["topic"] == op["topic"]]
+            if op["offset"] is not None:
+                there = any(
+                    (r["partition"], r["offset"]) == (op["partition"], op["offset"])
+                    for r in records
+                )
+            elif op["id"] is not None:
+                there = any(r["id"] == op["id"] for r in records)
+            else:
+                continue
+            if not there:
+                yield self.found(
+                    "lost_write", "bug", "application", None, op["offset"], op["process"],
+                    topic=op["topic"], partition=op["partition"],
+                )  # fmt: skip
+
+    def torn_transaction(self) -> Iterator[Finding]:
+        rows: dict[str, list[Row]] = defaultdict(list)
+        for row in sorted(self.t["transactions"], key=lambda row: row["seq"]):
+            if row["transaction"] is not None:
+                rows[row["transaction"]].append(row)
+        deleted = {k_of(r) for r in self.t["removals"] if r["reason"] == "topic_deleted"}
+        for transaction, told in rows.items():
+            if told[-1]["state"] not in ("CompleteCommit", "CompleteAbort"):
+                continue
+            batches = [
+                b
+                for b in self.batch.values()
+                if b["transaction"] == transaction and k_of(b) not in deleted
+            ]
+            markers = [m for m in self.t["markers"] if m["transaction"] == transaction]
+            committed = {k_of(m) for m in markers if m["committed"]}
+            parts = {k_of(b) for b in batches}
+            if parts & committed and parts - committed:
+                end = max([told[-1]["seq"], *(m["seq"] for m in markers)])
+                start = min(b["append_seq"] for b in batches)
+                yield self.found(
+                    "torn_transaction", "bug", "wire", None, None, transaction, (start, end)
+                )
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def aborted_and_dirty_reads(self) -> Iterator[Finding]:
+        for answer in self.t["fetches"]:
+            if answer["isolation_level"] != 1:
+                continue
+            subject, seq = f"connection:{answer['connection']}", answer["response_seq"]
+            where, stable = k_of(answer), answer["last_stable_offset"]
+            for d in self.deliveries(answer):
+                if stable is not None and d["offset"] >= stable:
+                    yield self.found(
+                        "dirty_read", "bug", "wire", where, d["offset"], subject, [seq]
+                    )
+                there = [
+                    r
+                    for r in self.t["records"]
+                    if k_of(r) == where
+                    and r["offset"] == d["offset"]
+                    and r["append_seq"] < seq
+                    and not self.removed_before(r, seq)
+                ]
+                if there:
+                    r = max(there, key=lambda r: r["append_seq"])
+                    if self.aborted(r):
+                        yield self.found(
+                            "aborted_read", "bug", "wire", where, d["offset"], subject,
+                            (r["append_seq"], seq),
+                        )  # fmt: skip
+
+    def within_answers(self) -> Iterator[Finding]:
+        for answer in self.t["fetches"]:
+            subject, seq = f"connection:{answer['connection']}", answer["response_seq"]
+            where = k_of(answer)
+            offsets = [d["offset"] for d in self.deliveries(answer)]
+            for one, other in pairwise(offsets):
+                if other <= one:
+                    yield self.found(
+                        "non_monotonic_poll", "bug", "wire", where, other, subject, [seq]
+                    )
+            if answer["error"] is None:
+                missing = self.missing(where, answer["fetch_offset"], answer["next_offset"], answer)
+                left_out = [offset for offset in missing if offset not in offsets]
+                if left_out:
+                    yield self.found("skip", "bug", "wire", where, left_out[0], subject, [seq])
+
+    def between_answers(self) -> Iterator[Finding]:
+        good = [f for f in self.t["fetches"] if f["error"] is None]
+        for now in good:
+            jumped = now["start"] == "jump"
+            same = "connection" if jumped else "assignment"
+            before = [
+                f
+                for f in good
+                if k_of(f) == k_of(now)
+                and f[same] == now[same]
+                and f["response_seq"] < now["response_seq"]
+            ]
+            if not before:
+                continue
+            last = max(before, key=lambda f: f["response_seq"])
+            where = k_of(now)
+            verdict = "report" if jumped else "bug"
+            subject = f"connection:{now['connection']}"
+            seqs = (last["response_seq"], now["response_seq"])
+            missing = self.missing(where, last["next_offset"], now["fetch_offset"], now)
+            if missing:
+                yield self.found("skip", verdict, "wire", where, missing[0], subject, seqs)
+            offsets = [d["offset"] for d in self.deliveries(now)]
+            if offsets and min(offsets) < last["next_offset"]:
+                yield self.found(
+                    "non_monotonic_poll", verdict, "wire", where, min(offsets), subject, seqs
+                )
+
+    def read_again(self) -> Iterator[Finding]:
+        stretches: dict[tuple[str, Place], dict[int, list[tuple[int, int]]]] = {}
+        for answer in self.t["fetches"]:
+            if answer["group"] is not None:
+                of_group = stretches.setdefault((answer["group"], k_of(answer)), {})
+                brought = [(answer["response_seq"], d["offset"]) for d in self.deliveries(answer)]
+                of_group.setdefault(answer["assignment"], []).extend(brought)
+        for (group, where), of_group in stretches.items():
+            read = sorted((brought for brought in of_group.values() if brought), key=min)
+            for number, brought in enumerate(read[1:], 1):
+                before = [offset for former in read[:number] for _, offset in former]
+                lowest = min(offset for _, offset in brought)
+                if lowest <= max(before):
+                    seqs = (min(read[0])[0], min(brought)[0])
+                    yield self.found("read_again", "report", "wire", where, lowest, group, seqs)
+
+    # -- producers ---------------------------------------------------------------------------------
+
+    def non_monotonic_send(self) -> Iterator[Finding]:
+        sent: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for b in self.appended():
+            sent[k_of(b), b["producer_id"], b["producer_epoch"]].append(b)
+        for (where, producer, _), batches in sent.items():
+            for one, other in pairwise(sorted(batches, key=lambda b: b["base_offset"])):
+                turned = one["base_sequence"] + one["records"] >= 2**31
+                if other["base_sequence"] < one["base_sequence"] and not turned:
+                    yield self.found(
+                        "non_monotonic_send", "bug", "wire", where, other["base_offset"],
+                        f"producer:{producer}", (one["append_seq"], other["append_seq"]),
+                    )  # fmt: skip
+
+    def application_sends(self) -> Iterator[Finding]:
+        first_sent: dict[tuple[str, str, str], int] = {}
+        for op in self.t["operations"]:
+            if op["op"] == "send" and op["id"] is not None:
+                key = (op["process"], op["topic"], op["id"])
+                first_sent[key] = min(first_sent.get(key, op["seq"]), op["seq"])
+        standing: dict[tuple[Place, str], Row] = {}
+        for r in sorted(self.t["records"], key=lambda r: (r["offset"], r["append_seq"])):
+            if r["id"] is None or r["topic"] in self.made_anew:
+                continue
+            if not self.aborted(r) and not self.thrown_out(r):
+                standing.setdefault((k_of(r), r["id"]), r)
+        lines: dict[tuple[str, Place], list[tuple[int, int, Row]]] = defaultdict(list)
+        for (process, topic, known), seq in first_sent.items():
+            for (where, its_id), r in standing.items():
+                if its_id == known and r["topic"] == topic:
+                    lines[process, where].append((r["offset"], seq, r))
+        for (process, where), line in lines.items():
+            ordered = sorted(line, key=lambda item: item[0])
+            for (_, earlier, one), (offset, later, other) in pairwise(ordered):
+                if later < earlier:
+                    seqs = (one["append_seq"], other["append_seq"])
+                    known = all(self.batch[seq]["producer_id"] is not None for seq in seqs)
+                    yield self.found(
+                        "non_monotonic_send", "bug" if known else "report", "application",
+                        where, offset, process, seqs,
+                    )  # fmt: skip
+
+    def zombie_write(self) -> Iterator[Finding]:
+        for b in self.t["batches"]:
+            if b["producer_id"] is None:
+                continue
+            appended = b["append_seq"] is not None
+            decided = b["append_seq"] if appended else b["seq"]
+            higher = [
+                row["seq"]
+                for row in self.t["transactions"]
+                if row["producer_id"] == b["producer_id"]
+                and row["producer_epoch"] > b["producer_epoch"]
+                and row["seq"] < decided
+            ]
+            if higher and (appended or b["error"] is not None):
+                yield self.found(
+                    "zombie_write", "bug" if appended else "report", "wire", k_of(b),
+                    b["base_offset"], f"producer:{b['producer_id']}", (min(higher), decided),
+                )  # fmt: skip
+
+    # -- commits -----------------------------------------------------------------------------------
+
+    def commits(self) -> Iterator[Finding]:
+        applied = sorted((c for c in self.t["commits"] if c["applied"]), key=lambda c: c["seq"])
+        for number, c in enumerate(applied):
+            where = k_of(c)
+            former = [o for o in applied[:number] if o["group"] == c["group"] and k_of(o) == where]
+            if c["offset"] is None or c["reset"]:
+                continue
+            last = former[-1]["offset"] if former else None
+            if last is not None and c["offset"] < last:
+                seqs = (former[-1]["seq"], c["seq"])
+                yield self.found(
+                    "commit_regression", "report", "commits", where, c["offset"], c["group"], seqs
+                )
+            yield from self._unread(c, where, last)
+
+    def _unread(self, c: Row, where: Place, last: int | None) -> Iterator[Finding]:
+        answers = [
+            f
+            for f in self.t["fetches"]
+            if f["error"] is None
+            and f["group"] == c["group"]
+            and f["member"] == c["member"]
+            and k_of(f) == where
+            and f["response_seq"] < c["seq"]
+        ]
+        if c["member"] is None or not answers:
+            return
+        reach = max(f["next_offset"] for f in answers)
+        if last is not None:
+            reach = max(reach, last)
+        unread = [
+            r["offset"]
+            for r in self.t["records"]
+            if k_of(r) == where
+            and reach <= r["offset"] < c["offset"]
+            and r["append_seq"] < c["seq"]
+            and not self.removed_before(r, c["seq"])
+            and not self.aborted(r)
+        ]
+        if unread:
+            seqs = (min(f["response_seq"] for f in answers), c["seq"])
+            yield self.found(
+                "committed_not_read", "report", "commits", where, min(unread), c["group"], seqs
+            )
+
+    def zombie_commit(self) -> Iterator[Finding]:
+        for c in self.t["commits"]:
+            where = k_of(c)
+            if c["error"] in REFUSED_ZOMBIES:
+                yield self.found(
+                    "zombie_commit", "report", "commits", where, c["offset"], c["group"],
+                    [c["seq"]],
+                )  # fmt: skip
+            if not c["applied"] or c["generation"] is None:
+                continue
+            rows = [g for g in self.t["groups"] if g["group"] == c["group"] and g["seq"] < c["seq"]]
+            if not rows:
+                continue
+            last = max(rows, key=lambda g: g["seq"])
+            if last["protocol"] == "classic" and last["generation"] > c["generation"]:
+                first = min(g["seq"] for g in rows if g["generation"] > c["generation"])
+                yield self.found(
+                    "zombie_commit", "bug", "commits", where, c["offset"], c["group"],
+                    (first, c["seq"]),
+                )  # fmt: skip
+
+    # -- watermarks --------------------------------------------------------------------------------
+
+    def watermarks(self) -> Iterator[Finding]:
+        names = ("log_start_offset", "last_stable_offset", "high_watermark", "log_end_offset")
+        lines: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for w in sorted(self.t["watermarks"], key=lambda w: w["seq"]):
+            where, broker = k_of(w), f"broker:{w['broker']}"
+            verdict = "bug" if w["cause"] is None else "report"
+            known = [w[name] for name in names if w[name] is not None]
+            for one, other in pairwise(known):
+                if other < one:
+                    yield self.found(
+                        "watermark_order", verdict, "wire", where, other, broker, [w["seq"]],
+                        rule=w["cause"],
+                    )  # fmt: skip
+                    break
+            if w["high_watermark"] is not None and w["leader_epoch"] is not None:
+                lines[where, broker, w["leader_epoch"]].append(w)
+        for (where, broker, _), line in lines.items():
+            for one, other in pairwise(line):
+                if other["high_watermark"] < one["high_watermark"]:
+                    yield self.found(
+                        "watermark_back", "bug" if other["cause"] is None else "report", "wire",
+                        where, other["high_watermark"], broker, (one["seq"], other["seq"]),
+                        rule=other["cause"],
+                    )  # fmt: skip
+
+    # -- processing --------------------------------------------------------------------------------
+
+    def processing(self) -> Iterator[Finding]:
+        times: dict[tuple[str, str, int], dict[int, int]] = defaultdict(lambda: defaultdict(int))
+        for op in self.t["operations"]:
+            if op["op"] != "processed" or op["topic"] in self.made_anew:
+                continue
+            if op["group"] is not None and op["offset"] is not None:
+                times[op["group"], op["topic"], op["partition"]][op["offset"]] += 1
+        for (group, topic, partition), processed in times.items():
+            for offset, count in processed.items():
+                if count > 1:
+                    yield self.found(
+                        "processed_again", "report", "application", None, offset, group,
+                        topic=topic, partition=partition,
+                    )  # fmt: skip
+            wheres = [w for w, name in self.names.items() if (name, w[1]) == (topic, partition)]
+            for where in wheres:
+                yield from self._unprocessed(group, where, processed)
+
+    def _unprocessed(
+        self, group: str, where: Place, processed: Mapping[int, int]
+    ) -> Iterator[Finding]:
+        commits = [
+            c
+            for c in self.t["commits"]
+            if c["applied"] and c["group"] == group and k_of(c) == where and c["offset"] is not None
+        ]
+        if not commits:
+            return
+        last = max(commits, key=lambda c: c["seq"])
+        asked = [
+            f["fetch_offset"] for f in self.t["fetches"] if f["group"] == group and k_of(f) == where
+        ]
+        start = min(asked) if asked else min(processed)
+        for r in self.t["records"]:
+            if (
+                k_of(r) == where
+                and start <= r["offset"] < last["offset"]
+                and r["offset"] not in processed
+                and not self.aborted(r)
+                and not self.removed_before(r, last["seq"])
+            ):
+                yield self.found(
+                    "committed_not_processed", "report", "application", where, r["offset"],
+                    group, (r["append_seq"], last["seq"]),
+                )  # fmt: skip

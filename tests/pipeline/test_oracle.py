@@ -1,0 +1,56 @@
+"""The oracle finds what was planted in made-up histories, and nothing else."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from mockbroker.pipeline.findings import ANOMALIES, Finding
+from tests.pipeline.oracle import audit_by_force
+from tests.pipeline.plants import ALONG, PLANTS, Due, made
+
+HISTORIES = 2_000
+
+
+def shape(finding: Finding) -> Due:
+    return Due(*(getattr(finding, name) for name in Due._fields))
+
+
+def over(finding: Finding, gap: tuple[int, int]) -> bool:
+    first, last = finding.first_seq, finding.last_seq
+    return first is not None and last is not None and gap[0] <= last and gap[1] >= first
+
+
+def test_what_was_planted_is_found_and_nothing_else() -> None:
+    """2,000 histories: each plant is found, with its verdict, and there is no false alarm."""
+    planted: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    for number in range(HISTORIES):
+        history = made(number)
+        findings = audit_by_force(history.run, history.story.tables)
+        shapes = {shape(finding) for finding in findings}
+        due = history.due
+        if history.gap is not None:  # it may have taken the verdict, never the finding
+            shapes = {each._replace(verdict="") for each in shapes}
+            due = frozenset(each._replace(verdict="") for each in due)
+        assert due <= shapes, (history.run, history.plant, due - shapes)
+        along = ALONG.get(history.plant or "", set())
+        stray = {each for each in shapes - due if each.anomaly not in along}
+        assert not stray, (history.run, history.plant, stray)
+        planted[history.plant or "nothing"] += bool(history.due)
+        seen.update(finding.anomaly for finding in findings)
+    assert set(seen) == set(ANOMALIES)
+    assert all(planted[name] >= HISTORIES // 60 for name in PLANTS), planted
+
+
+def test_over_a_gap_there_is_no_verdict() -> None:
+    """A finding whose evidence spans a gap is undecided, and no other is."""
+    undecided = 0
+    for number in range(400):
+        history = made(number)
+        for finding in audit_by_force(history.run, history.story.tables):
+            if finding.first_seq is None:
+                continue
+            lacks = history.gap is not None and over(finding, history.gap)
+            assert (finding.verdict == "undecided") is lacks
+            undecided += lacks
+    assert undecided > 10
