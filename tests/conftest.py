@@ -8,6 +8,10 @@ import hypothesis
 import pytest
 
 from tests.support import covers, policy
+from tests.support.maven import CACHE
+
+# What tests have fetched, and the programs that they start, is kept in the checkout.
+os.environ.setdefault("MOCKBROKER_CACHE", str(CACHE))
 
 # A randomised failure prints the blob that replays it; two busy cores make deadlines meaningless.
 # CI tries the same examples each time, so that a change is judged by what it changed; everybody's

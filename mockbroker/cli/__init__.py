@@ -26,6 +26,10 @@ main = LazyGroup(
         "snapshot": ("mockbroker.cli.steer:snapshot", "Take snapshots, and go back to them."),
         "reset": ("mockbroker.cli.steer:reset", "Let a cluster be as it was at its start."),
         "scenario": ("mockbroker.cli.scenario:scenario", "Play a cluster's day from a file."),
+        "spark-submit": (
+            "mockbroker.cli.spark_submit:spark_submit",
+            "Run a Spark program on a cluster of its own.",
+        ),
         "token": ("mockbroker.cli.token:token", "Sign a token for OAUTHBEARER clients."),
         "codec": ("mockbroker.cli.codec:codec", "Show how messages look on the wire."),
         "decode": ("mockbroker.cli.decode:decode", "Explain bytes of the Kafka protocol."),

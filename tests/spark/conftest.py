@@ -1,11 +1,11 @@
-"""One Spark session and one cluster for all tests of Spark; topics are each test's own."""
+"""One Spark session, that of the fixtures, and one cluster for all tests; topics are each test's
+own.
+"""
 
 from __future__ import annotations
 
 import itertools
-import os
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ import pytest
 
 from mockbroker_fixtures import Cluster
 from tests.spark.steps import SparkKafka
-from tests.support.maven import JVM_FLAGS, jars
 from tests.support.request_log import RequestLog
 
 if TYPE_CHECKING:
@@ -21,43 +20,12 @@ if TYPE_CHECKING:
 
 DEPRECATED_OFFSET_FETCHING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
-HEAP = "1g"
-
-# Spark sets the heap itself; the other flags halve its start.
-JAVA_OPTIONS = " ".join(flag for flag in JVM_FLAGS if not flag.startswith("-Xmx"))
-
-SETTINGS = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.memory": HEAP,
-    "spark.log.level": "OFF",  # what a query fails with is raised; the rest is noise
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.streaming.metricsEnabled": "false",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-}
-
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A local Spark on two threads with the connector's jars; started once, for it takes long."""
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    # A worker of pytest-xdist has a hostname to look up that may not be its loopback address.
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master("local[2]").appName("mockbroker")
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    builder = builder.config("spark.jars", ",".join(map(str, jars("spark"))))
-    builder = builder.config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
+def spark_settings() -> Mapping[str, str]:
+    return {"spark.sql.session.timeZone": "UTC"}
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,197 @@
+"""`mockbroker spark-submit [options] [--] app.py …`: a Spark program on a cluster of its own.
+
+The program finds the brokers in `MOCKBROKER_BOOTSTRAP` and the admin API in `MOCKBROKER_ADMIN`. It
+runs in a process group of its own, which is gone, all of it, when the command ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import trio
+
+from mockbroker.actors.config import ServerConfig, ServerError
+from mockbroker.actors.server import ClusterServer, open_server
+from mockbroker.actors.steering import SteerableClock
+from mockbroker.admin import AdminServer, ServerView, start_admin
+from mockbroker.cli.common import BOOTSTRAP_ENVIRONMENT
+from mockbroker.cli.serve import build_config
+from mockbroker.core.errors import ConfigError
+from mockbroker.spark.errors import SparkSetupError
+from mockbroker.spark.submit import Submission, prepare, scratch_dir
+
+ADMIN_ENVIRONMENT = "MOCKBROKER_ADMIN"
+# How long Spark may take to end once it was told to; then it is killed.
+PATIENCE_S = 15.0
+BY_SIGNAL = 128
+
+
+@click.command(
+    "spark-submit",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--spark-version",
+    metavar="VERSION",
+    help="The Spark that has to be installed; without it any.",
+)
+@click.option(
+    "--jars-dir",
+    type=click.Path(path_type=Path),
+    envvar="MOCKBROKER_SPARK_JARS",
+    show_envvar=True,
+    metavar="DIR",
+    help="Where the connector's jars are, instead of having Maven get them.",
+)
+@click.option("--brokers", type=click.IntRange(min=1), help="Brokers of the cluster.  [default: 3]")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="NAME:PARTITIONS[:RF]",
+    help="Create a topic. May be repeated.",
+)
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A broker config of the cluster. May be repeated.",
+)
+@click.option(
+    "--config-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A cluster as for `serve --config-file`.",
+)
+@click.option(
+    "--bootstrap-server",
+    "--bootstrap-servers",
+    "-b",
+    "bootstrap",
+    metavar="HOST:PORT,…",
+    help="Use this cluster, and start none.",
+)
+@click.argument(
+    "arguments", nargs=-1, type=click.UNPROCESSED, metavar="[--] [SPARK-OPTIONS] APP [ARGS]…"
+)
+def spark_submit(
+    spark_version: str | None,
+    jars_dir: Path | None,
+    brokers: int | None,
+    topics: tuple[str, ...],
+    configs: tuple[str, ...],
+    config_file: Path | None,
+    bootstrap: str | None,
+    arguments: tuple[str, ...],
+) -> int:
+    """Run APP by spark-submit, with the Kafka connector, on a cluster of its own.
+
+    The exit code is that of spark-submit. Its own options stand before APP.
+    """
+    if not arguments:
+        raise click.UsageError("there is no APP to run")
+    config = None
+    if bootstrap is None:
+        try:
+            config = _cluster(brokers, topics, configs, config_file)
+        except ServerError as error:
+            raise click.UsageError(str(error)) from None
+    elif brokers is not None or topics or configs or config_file is not None:
+        raise click.UsageError("--bootstrap-server names a cluster; the others describe a new one")
+    try:
+        submission = prepare(arguments, spark_version=spark_version, jars_dir=jars_dir)
+    except SparkSetupError as error:
+        raise click.ClickException(str(error)) from None
+    try:
+        return trio.run(_run, submission, config, bootstrap, clock=SteerableClock())
+    except* (ServerError, ConfigError) as errors:
+        raise click.UsageError(str(_first(errors))) from None
+
+
+def _cluster(
+    brokers: int | None, topics: tuple[str, ...], configs: tuple[str, ...], file: Path | None
+) -> ServerConfig:
+    return build_config(
+        brokers=brokers,
+        node_ids=None,
+        rack=(),
+        host=None,
+        port=0,
+        advertised_host=None,
+        topics=topics,
+        configs=configs,
+        kafka_version=None,
+        seed=None,
+        config_file=file,
+    )
+
+
+async def _run(submission: Submission, config: ServerConfig | None, bootstrap: str | None) -> int:
+    if config is None:
+        return await _submit(submission, {BOOTSTRAP_ENVIRONMENT: bootstrap or ""})
+    async with open_server(config) as server:
+        with _admin(server) as admin:
+            addresses = {
+                BOOTSTRAP_ENVIRONMENT: server.bootstrap_servers,
+                ADMIN_ENVIRONMENT: admin.url,
+            }
+            return await _submit(submission, addresses)
+
+
+async def _submit(submission: Submission, addresses: Mapping[str, str]) -> int:
+    """Run it to its end, handing signals on; returns its exit code, 128 + n after signal n."""
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals, scratch_dir() as own:
+        process = await trio.lowlevel.open_process(
+            submission.command(own),
+            env=submission.environment(own, addresses),
+            process_group=0,
+        )
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_hand_on, signals, process)
+                status = await process.wait()
+                nursery.cancel_scope.cancel()
+        finally:
+            _signal_group(process, signal.SIGKILL)
+    return BY_SIGNAL - status if status < 0 else status
+
+
+async def _hand_on(signals: AsyncIterator[int], process: trio.Process) -> None:
+    """The first signal asks Spark to end; who asks again, or waits too long, has it killed."""
+    _signal_group(process, await anext(signals))
+    # Real time: the cluster's clock, which trio goes by here, may stand still.
+    impatience = threading.Timer(PATIENCE_S, _signal_group, (process, signal.SIGKILL))
+    impatience.start()
+    try:
+        await anext(signals)
+        _signal_group(process, signal.SIGKILL)
+    finally:
+        impatience.cancel()
+
+
+def _signal_group(process: trio.Process, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+@contextmanager
+def _admin(server: ClusterServer) -> Iterator[AdminServer]:
+    admin = start_admin(ServerView(server, trio.lowlevel.current_trio_token()))
+    try:
+        yield admin
+    finally:
+        admin.stop()
+
+
+def _first(group: BaseException) -> BaseException:
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group

@@ -1,0 +1,34 @@
+"""What it takes to run Spark against a cluster: which Spark is here, and its Kafka connector.
+
+Nouns: the *installation* is the Spark that would run, pyspark's own or the one of SPARK_HOME. The
+*connector* is `format("kafka")`: four jars which pyspark does not bring, and whose versions and
+Scala have to fit the installation. A *submission* is a call of that installation's spark-submit.
+
+Nothing here imports pyspark, and nothing is imported before it is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.spark.connector import connector_jars
+    from mockbroker.spark.errors import SparkSetupError
+    from mockbroker.spark.installation import Installation, find_spark
+
+__all__ = ["Installation", "SparkSetupError", "connector_jars", "find_spark"]
+
+_HOMES = {
+    "Installation": "installation",
+    "SparkSetupError": "errors",
+    "connector_jars": "connector",
+    "find_spark": "installation",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"mockbroker.spark.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,148 @@
+"""Jars from Maven, each set fetched once and kept.
+
+A set of jars is what a pom names. It is copied into `<cache>/jars/<name>-<hash of the pom>/`;
+whoever comes later, in this process or another, finds it there. Poms name no repository: Maven's
+own settings decide where artifacts come from. The cache is the directory in `MOCKBROKER_CACHE`, or
+`mockbroker` among the user's caches.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from mockbroker.spark.errors import MavenError
+
+CACHE_ENVIRONMENT = "MOCKBROKER_CACHE"
+MAVEN_TIMEOUT_S = 900
+# Of what Maven says when it fails, this much is passed on: its first errors tell the most.
+TOLD_LINES_MAX = 12
+
+_POM = """<?xml version="1.0" encoding="UTF-8"?>
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>mockbroker</groupId>
+  <artifactId>jars</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+# Without what it depends on itself: everything that is wanted is named.
+_DEPENDENCY = """    <dependency>
+      <groupId>{group}</groupId>
+      <artifactId>{name}</artifactId>
+      <version>{version}</version>
+      <exclusions>
+        <exclusion>
+          <groupId>*</groupId>
+          <artifactId>*</artifactId>
+        </exclusion>
+      </exclusions>
+    </dependency>"""
+
+
+class Artifact(NamedTuple):
+    """One jar by its Maven coordinates."""
+
+    group: str
+    name: str
+    version: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.name}-{self.version}.jar"
+
+
+def cache_dir() -> Path:
+    """Where what was fetched is kept. The directory may not be there yet."""
+    given = os.environ.get(CACHE_ENVIRONMENT)
+    if given:
+        return Path(given)
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "mockbroker"
+
+
+def pom_of(artifacts: Iterable[Artifact]) -> str:
+    """A pom that names exactly these artifacts, and nothing that they depend on."""
+    dependencies = "\n".join(_DEPENDENCY.format(**each._asdict()) for each in artifacts)
+    return _POM.format(dependencies=dependencies)
+
+
+def resolve(name: str, pom: str, cache: Path | None = None) -> list[Path]:
+    """The jars that a pom asks for, from the cache, or by Maven the first time.
+
+    Raises MavenError when Maven or an artifact is missing.
+    """
+    digest = hashlib.sha256(pom.encode()).hexdigest()[:12]
+    target = (cache or cache_dir()) / "jars" / f"{name}-{digest}"
+    with once(target) as scratch:
+        if scratch is not None:
+            _copy_dependencies(name, pom, scratch)
+    return sorted(target.glob("*.jar"))
+
+
+def _copy_dependencies(name: str, pom: str, into: Path) -> None:
+    maven = tool("mvn")
+    with tempfile.TemporaryDirectory(prefix="mockbroker-pom-") as folder:
+        file = Path(folder) / "pom.xml"
+        file.write_text(pom, encoding="utf-8")
+        command = [
+            *(maven, "-q", "-B", "-f", str(file), "dependency:copy-dependencies"),
+            *(f"-DoutputDirectory={into}", "-DincludeScope=runtime"),
+        ]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=MAVEN_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise MavenError(f"mvn found no jars for {name} in {MAVEN_TIMEOUT_S} s") from None
+    said = f"{done.stdout}{done.stderr}".splitlines()[:TOLD_LINES_MAX]
+    if done.returncode != 0:
+        raise MavenError("\n".join([f"mvn could not get the jars of {name}:", *said]))
+    if not any(into.glob("*.jar")):
+        raise MavenError("\n".join([f"mvn copied no jar for {name}:", *said]))
+
+
+def tool(name: str) -> str:
+    """The path of a program. Raises MavenError that names the package it comes in."""
+    path = shutil.which(name)
+    if path is None:
+        package = "maven" if name == "mvn" else "a Java 17 JDK"
+        raise MavenError(f"{name} is not on the PATH: install {package}")
+    return path
+
+
+@contextmanager
+def once(target: Path) -> Iterator[Path | None]:
+    """Fill a folder once, however many processes ask: yield a scratch folder, or None if filled.
+
+    The lock is on a file beside the target and the rename is atomic, so that a reader never sees
+    half a folder and a killed writer leaves nothing that looks whole.
+    """
+    if target.is_dir():
+        yield None
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / f".{target.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.is_dir():
+            yield None
+            return
+        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        try:
+            yield scratch
+            scratch.chmod(0o755)
+            scratch.rename(target)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)

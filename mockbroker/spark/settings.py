@@ -1,0 +1,36 @@
+"""What Spark is told so that it runs on this machine alone, and starts soon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+LOOPBACK = "127.0.0.1"
+
+# On this machine alone, whatever its hostname resolves to.
+LOCAL: Mapping[str, str] = {
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.driver.host": LOOPBACK,
+}
+
+# A JVM that compiles little and collects on one thread starts in half the time.
+FAST_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+
+# For tests: a session that many small queries share, on two cores.
+SESSION: Mapping[str, str] = {
+    **LOCAL,
+    "spark.driver.extraJavaOptions": FAST_JVM,
+    "spark.driver.memory": "1g",
+    "spark.log.level": "OFF",  # what a query fails with is raised; the rest is noise
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+# For programs under test: what they print is theirs, so Spark's own lines are few.
+SUBMIT: Mapping[str, str] = {
+    **LOCAL,
+    "spark.driver.extraJavaOptions": FAST_JVM,
+    "spark.log.level": "WARN",
+    "spark.ui.showConsoleProgress": "false",
+}

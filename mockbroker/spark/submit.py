@@ -1,0 +1,113 @@
+"""The command line and the environment of a spark-submit that finds the cluster and its jars."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from mockbroker.spark.connector import connector_jars
+from mockbroker.spark.installation import Installation, check_java, find_spark
+from mockbroker.spark.settings import LOOPBACK, SUBMIT
+
+# Spark 4 makes this directory where it is started, and leaves it there, empty.
+ARTIFACTS = "artifacts"
+
+# The options of spark-submit that take no value.
+_FLAGS = ("--help", "-h", "--supervise", "--usage-error", "--verbose", "-v", "--version")
+
+
+class Submission(NamedTuple):
+    """What there is to run: Spark itself, the connector's jars, the user's own arguments."""
+
+    spark: Installation
+    jars: tuple[Path, ...]
+    arguments: tuple[str, ...]
+
+    def command(self, scratch: Path) -> list[str]:
+        """The whole command. What the user says of a setting comes later, and so it counts."""
+        own, rest = _jars_of(self.arguments)
+        settings = {"spark.sql.warehouse.dir": str(scratch / "warehouse")}
+        if _is_local(self.arguments):
+            settings |= SUBMIT
+        words = [str(self.spark.home / "bin" / "spark-submit")]
+        for name, value in settings.items():
+            words += ["--conf", f"{name}={value}"]
+        return [*words, "--jars", ",".join([*map(str, self.jars), *own]), *rest]
+
+    def environment(self, scratch: Path, addresses: Mapping[str, str]) -> dict[str, str]:
+        """Our own environment, the addresses of the cluster, and where Spark puts files."""
+        found = {"PYSPARK_PYTHON": sys.executable, **os.environ, **addresses}
+        if _is_local(self.arguments):
+            # The machine's hostname may lead elsewhere, or nowhere.
+            found.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+        found["SPARK_HOME"] = str(self.spark.home)
+        found.setdefault("SPARK_LOCAL_DIRS", str(scratch / "local"))
+        return found
+
+
+def prepare(
+    arguments: Sequence[str], *, spark_version: str | None = None, jars_dir: Path | None = None
+) -> Submission:
+    """Look for everything that has to be there. Raises SparkSetupError with the remedy."""
+    spark = find_spark(spark_version)
+    check_java(spark.version)
+    jars = connector_jars(spark.version, scala=spark.scala, jars_dir=jars_dir)
+    return Submission(spark, tuple(jars), tuple(arguments))
+
+
+@contextmanager
+def scratch_dir() -> Iterator[Path]:
+    """A directory for what Spark writes beside its results; gone afterwards, as is all of it."""
+    with (
+        tidy_working_directory(),
+        TemporaryDirectory(prefix="mockbroker-spark-", ignore_cleanup_errors=True) as folder,
+    ):
+        yield Path(folder)
+
+
+@contextmanager
+def tidy_working_directory() -> Iterator[None]:
+    """Take away the empty directory that Spark 4 leaves where it was started."""
+    artifacts = Path(ARTIFACTS).absolute()
+    was_there = artifacts.exists()
+    try:
+        yield
+    finally:
+        if not was_there:
+            with suppress(OSError):  # not there, or somebody has put something in it
+                artifacts.rmdir()
+
+
+def _is_local(arguments: Sequence[str]) -> bool:
+    """Whether the executors are on this machine, as they are unless `--master` says otherwise."""
+    masters = [value for name, value, _ in _options(arguments) if name == "--master"]
+    return not masters or masters[-1].startswith("local")
+
+
+def _jars_of(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The user's own `--jars`, which spark-submit takes only once, and everything else."""
+    own: list[str] = []
+    rest = list(arguments)
+    for name, value, place in reversed(list(_options(arguments))):
+        if name == "--jars":
+            own.insert(0, value)
+            del rest[place]
+    return own, rest
+
+
+def _options(arguments: Sequence[str]) -> Iterator[tuple[str, str, slice]]:
+    """spark-submit's own options with their values, and where they stand: up to the program."""
+    place = 0
+    while place < len(arguments) and arguments[place].startswith("-"):
+        name, equals, value = arguments[place].partition("=")
+        width = 1
+        if not equals and name not in _FLAGS and place + 1 < len(arguments):
+            value = arguments[place + 1]
+            width = 2
+        yield name, value, slice(place, place + width)
+        place += width
