@@ -26,6 +26,7 @@ import faults
 import group_states
 import replica_fetcher
 import sasl_states
+import tables
 import transaction_states
 
 from mockbroker_protocol import generate as protocol
@@ -48,6 +49,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "fault-rules.md": fault_rules.page,
     REFERENCE / "replica-fetcher.md": replica_fetcher.page,
     REFERENCE / "sasl-connection.md": sasl_states.page,
+    REFERENCE / "tables.md": tables.page,
     REFERENCE / "transactional-id.md": transaction_states.page,
     REFERENCE / "transactional-id.svg": transaction_states.picture,
 }

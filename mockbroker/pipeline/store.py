@@ -1,0 +1,217 @@
+"""A directory of runs: what it holds, and whether it can be believed.
+
+    <directory>/_runs/<run>.json                      the run's manifest
+    <directory>/<table>/run=<run>/part-00000.parquet  its rows
+    <directory>/_spool/<run>/                         what the broker wrote, before it was converted
+
+A table that has no row has no directory. Files are renamed into place when they are whole, so what
+lies there can be read; the manifest says which schema it has and whether the run is all there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.pipeline.tables import SCHEMA_VERSION, TABLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RUNS = "_runs"
+SPOOL = "_spool"
+UNFINISHED = "_tmp"
+_RUN_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_AGAIN = "export the run again (mockbroker journal export)"
+
+
+class StoreError(Exception):
+    """The directory cannot be used; the message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run's manifest. Times of the cluster in ms, real times in ns since the epoch; -1 where
+    not known. `rows` counts the rows of each table that has any. `complete` is false while the
+    broker runs, and stays so when it did not end in peace; `reason` then says more.
+    """
+
+    run: str
+    schema_version: int = SCHEMA_VERSION
+    mockbroker_version: str = ""
+    cluster_id: str = ""
+    started_virtual_ms: int = -1
+    started_real_ns: int = -1
+    ended_virtual_ms: int = -1
+    ended_real_ns: int = -1
+    last_seq: int = 0
+    complete: bool = False
+    reason: str = ""
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+
+class Store:
+    """The runs of a directory, or those of them that were asked for. Made by `open_store`."""
+
+    def __init__(self, path: Path, runs: Sequence[Run]) -> None:
+        self.path = path
+        self.runs = tuple(runs)
+
+    def files(self, table: str) -> list[Path]:
+        """The Parquet files of a table, by run and part; none where the table has no row.
+
+        Raises KeyError for a table that there is not.
+        """
+        TABLES[table]
+        return [file for run in self.runs for file in parts(self.path, table, run.run)]
+
+    def check(self, *, incomplete: bool = False) -> None:
+        """Raises StoreError unless every file can be read, has all columns, and every run has all
+        its rows. With `incomplete` also runs that did not end in peace are good.
+        """
+        for run in self.runs:
+            if not (run.complete or incomplete):
+                why = run.reason or "it is still being written, or its broker was killed"
+                raise StoreError(
+                    f"run {run.run} in {self.path} is not complete: {why}; stop the cluster, or "
+                    f"finish the run with `mockbroker journal export {self.path} --from spool`"
+                )
+            for table in TABLES:
+                self._check_table(run, table)
+
+    def _check_table(self, run: Run, table: str) -> None:
+        found = sum(_checked_rows(file, table) for file in parts(self.path, table, run.run))
+        wanted = run.rows.get(table, 0)
+        if found < wanted or (run.complete and found != wanted):
+            raise StoreError(
+                f"table {table} of run {run.run} in {self.path} has {found} rows, but {wanted} "
+                f"were written: files are missing or not its own; {_AGAIN}"
+            )
+
+
+def open_store(path: Path | str, runs: Iterable[str] | None = None) -> Store:
+    """The runs of a directory, or those that are named. Opens no table: see `Store.check`.
+
+    Raises StoreError when it is no such directory, when a run is not there, or when a newer
+    mockbroker wrote it.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        raise StoreError(
+            f"there is no directory {path}: `mockbroker journal export {path}` makes one"
+        )
+    known = {file.stem: file for file in sorted((path / RUNS).glob("*.json"))}
+    if not known:
+        raise StoreError(
+            f"{path} holds no run of a journal (no {RUNS}/*.json): give the directory that "
+            "`mockbroker journal export` or `serve --journal-dir` wrote"
+        )
+    wanted = list(known) if runs is None else list(runs)
+    for name in wanted:
+        if name not in known:
+            raise StoreError(f"{path} has no run {name}; it has {', '.join(known)}")
+    return Store(path, [read_manifest(known[name]) for name in wanted])
+
+
+def read_manifest(file: Path) -> Run:
+    """A run's manifest. Raises StoreError when it is none, or from a newer mockbroker."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        version = data["schema_version"]
+        newer = version > SCHEMA_VERSION
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise StoreError(f"{file} is no manifest of a run ({_said(error)}); {_AGAIN}") from None
+    if newer:
+        raise StoreError(
+            f"{file} has schema version {version}, this mockbroker reads up to {SCHEMA_VERSION}: "
+            f"it is of mockbroker {data.get('mockbroker_version')}, so upgrade to that"
+        )
+    if not isinstance(data.get("rows", {}), dict):
+        raise StoreError(f"{file} is no manifest of a run (rows is no mapping); {_AGAIN}")
+    try:
+        return Run(**{name: data[name] for name in data if name in Run.__dataclass_fields__})
+    except TypeError as error:
+        raise StoreError(f"{file} is no manifest of a run ({_said(error)}); {_AGAIN}") from None
+
+
+def write_manifest(directory: Path, run: Run) -> None:
+    """Put the manifest in its place at one go."""
+    file = directory / RUNS / f"{run.run}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps(asdict(run), indent=1) + "\n", encoding="utf-8")
+    partial.replace(file)
+
+
+def parts(directory: Path, table: str, run: str) -> list[Path]:
+    """The files of one table of one run, in order."""
+    return sorted((directory / table / f"run={run}").glob("part-*.parquet"))
+
+
+def check_run_name(run: str) -> str:
+    """The name itself. Raises StoreError unless it can stand in a path."""
+    if not _RUN_NAME.fullmatch(run) or run.startswith("."):
+        raise StoreError(f"a run cannot be called {run!r}: use letters, digits, `_`, `.` and `-`")
+    return run
+
+
+def arrow() -> Any:
+    """The module pyarrow. Raises StoreError where it is not installed."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise StoreError(
+            "tables are read and written with pyarrow: pip install 'mockbroker[pipeline]'"
+        ) from None
+    return pyarrow
+
+
+def arrow_schema(table: str) -> pa.Schema:
+    """The columns of a table as Arrow has them; `run` is not among them, it is in the path."""
+    pa = arrow()
+    kinds = {
+        "int64": pa.int64(),
+        "int32": pa.int32(),
+        "int16": pa.int16(),
+        "int8": pa.int8(),
+        "bool": pa.bool_(),
+        "string": pa.string(),
+        "strings": pa.list_(pa.string()),
+    }
+    return pa.schema([(column.name, kinds[column.kind]) for column in TABLES[table]])
+
+
+def _checked_rows(file: Path, table: str) -> int:
+    """How many rows a part has, by its footer."""
+    pa = arrow()
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(file) as part:
+            found = part.schema_arrow
+            rows = int(part.metadata.num_rows)
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{file} is broken ({_said(error)}); {_AGAIN}") from None
+    wanted = arrow_schema(table)
+    for column in wanted:
+        if column.name not in found.names:
+            raise StoreError(
+                f"{file} has no column {column.name}: it is not of schema version "
+                f"{SCHEMA_VERSION}; {_AGAIN}"
+            )
+        is_there = found.field(column.name).type
+        if is_there != column.type and str(is_there) != str(column.type):
+            raise StoreError(
+                f"{file} has {is_there} in column {column.name}, not {column.type}; {_AGAIN}"
+            )
+    return rows
+
+
+def _said(error: BaseException) -> str:
+    """What an error says, in one short line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return f"{type(error).__name__} {text}" if isinstance(error, KeyError) else text[:200]

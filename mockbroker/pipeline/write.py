@@ -1,0 +1,263 @@
+"""Writing the tables of a run: rows in, rolled Parquet files and a manifest out.
+
+Numbers that grow row by row (offsets, sequence numbers, times) are written as deltas, names as
+dictionaries; hashes are as random as they look. So a record or a delivery takes some ten bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.pipeline.store import (
+    RUNS,
+    UNFINISHED,
+    Run,
+    StoreError,
+    arrow,
+    arrow_schema,
+    check_run_name,
+    parts,
+    write_manifest,
+)
+from mockbroker.pipeline.tables import TABLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# A file's worth of rows, and how many of them stand together: what engines read in parallel.
+PART_ROWS = 1 << 20
+GROUP_ROWS = 1 << 17
+# Rows that are kept as Python's before they become Arrow's.
+_ROWS_MAX = 8192
+_HASHES = ("value_hash", "key_hash")
+
+
+class TableWriter:
+    """Writes one run into a directory; a context manager, whose end completes the run.
+
+    Rows of a table may come one by one as mappings (`rows`) or as columns (`columns`), in any
+    order of tables; what is not given is null. Files roll after `part_rows` rows and with `roll`.
+    Until `close` the manifest says that the run is not complete; so it stays when the block is left
+    by an exception. Raises StoreError when the run is there already, unless `replace`.
+    """
+
+    def __init__(
+        self,
+        directory: Path | str,
+        run: str,
+        *,
+        replace: bool = False,
+        part_rows: int = PART_ROWS,
+        cluster_id: str = "",
+    ) -> None:
+        arrow()
+        self.directory = Path(directory)
+        self.run = check_run_name(run)
+        self._part_rows = part_rows
+        self._tables: dict[str, _TableFiles] = {}
+        self._manifest = Run(run, mockbroker_version=_version(), cluster_id=cluster_id)
+        if (self.directory / RUNS / f"{run}.json").exists():
+            if not replace:
+                raise StoreError(
+                    f"{self.directory} has a run {run} already: name another, or delete that"
+                )
+            remove_run(self.directory, run)
+        try:
+            write_manifest(self.directory, self._manifest)
+        except OSError as error:
+            raise StoreError(f"cannot write into {self.directory}: {error.strerror}") from None
+
+    def rows(self, table: str, rows: Iterable[Mapping[str, object]]) -> None:
+        """Append rows. Raises KeyError for a table or column that there is not."""
+        self._files(table).rows(rows)
+
+    def columns(self, table: str, columns: Mapping[str, Any]) -> None:
+        """Append columns of one length: lists, NumPy's arrays or Arrow's.
+
+        Raises KeyError for a table or column that there is not.
+        """
+        self._files(table).columns(columns)
+
+    def tell(self, **facts: Any) -> None:
+        """Facts for the manifest, by the names of `Run`."""
+        self._manifest = replace(self._manifest, **facts)
+
+    def roll(self) -> None:
+        """End the open files, so that readers see all that was written."""
+        for files in self._tables.values():
+            files.roll()
+        self._write_manifest()
+
+    def close(self, *, complete: bool = True, reason: str = "") -> Run:
+        """End the run and return its manifest; `reason` says why it is not complete."""
+        for files in self._tables.values():
+            files.roll()
+        self.tell(complete=complete, reason=reason)
+        self._write_manifest()
+        return self._manifest
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if exc is None:
+            self.close()
+        else:
+            self.close(complete=False, reason=f"writing it was broken off by {exc!r}")
+
+    def _files(self, table: str) -> _TableFiles:
+        files = self._tables.get(table)
+        if files is None:
+            files = _TableFiles(self.directory, table, self.run, self._part_rows)
+            self._tables[table] = files
+        return files
+
+    def _write_manifest(self) -> None:
+        rows = {name: files.written for name, files in self._tables.items() if files.written}
+        self.tell(rows=rows)
+        write_manifest(self.directory, self._manifest)
+
+
+class _TableFiles:
+    """The files of one table of one run."""
+
+    def __init__(self, directory: Path, table: str, run: str, part_rows: int) -> None:
+        self.written = 0  # rows in whole files
+        self._schema = arrow_schema(table)
+        self._unfinished = directory / UNFINISHED / f"{run}.{table}.{os.getpid()}.parquet"
+        self._place = directory / table / f"run={run}"
+        self._part_rows = part_rows
+        self._part = len(parts(directory, table, run))
+        self._file: Any = None
+        self._file_rows = 0
+        self._rows: list[Mapping[str, object]] = []
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = 0
+        self._names = frozenset(self._schema.names)
+        self._options = _write_options(table)
+
+    def rows(self, rows: Iterable[Mapping[str, object]]) -> None:
+        for row in rows:
+            if not row.keys() <= self._names:
+                raise KeyError(f"no columns {sorted(row.keys() - self._names)}")
+            self._rows.append(row)
+            if len(self._rows) >= _ROWS_MAX:
+                self._rows_to_columns()
+
+    def columns(self, columns: Mapping[str, Any]) -> None:
+        if not columns.keys() <= self._names:
+            raise KeyError(f"no columns {sorted(columns.keys() - self._names)}")
+        self._rows_to_columns()  # what came first stands first
+        self._add(columns)
+
+    def roll(self) -> None:
+        self._rows_to_columns()
+        self._write_waiting()
+        if self._file is None:
+            return
+        self._file.close()
+        self._file = None
+        self._place.mkdir(parents=True, exist_ok=True)
+        self._unfinished.replace(self._place / f"part-{self._part:05}.parquet")
+        with contextlib.suppress(OSError):
+            self._unfinished.parent.rmdir()  # once the last is in its place
+        self._part += 1
+        self.written += self._file_rows
+        self._file_rows = 0
+
+    def _rows_to_columns(self) -> None:
+        if self._rows:
+            rows, self._rows = self._rows, []
+            self._add({name: [row.get(name) for row in rows] for name in self._schema.names})
+
+    def _add(self, columns: Mapping[str, Any]) -> None:
+        table = _arrow_table(self._schema, columns)
+        self._waiting.append(table)
+        self._waiting_rows += table.num_rows
+        if self._waiting_rows >= GROUP_ROWS:
+            self._write_waiting()
+
+    def _write_waiting(self) -> None:
+        if not self._waiting_rows:
+            return
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.concat_tables(self._waiting)
+        self._waiting, self._waiting_rows = [], 0
+        if self._file is None:
+            self._unfinished.parent.mkdir(parents=True, exist_ok=True)
+            self._file = pq.ParquetWriter(self._unfinished, self._schema, **self._options)
+        self._file.write_table(table, row_group_size=GROUP_ROWS)
+        self._file_rows += table.num_rows
+        if self._file_rows >= self._part_rows:
+            self.roll()
+
+
+def remove_run(directory: Path, run: str) -> None:
+    """Delete a run's tables and its manifest; its spool stays."""
+    for name in TABLES:
+        shutil.rmtree(directory / name / f"run={run}", ignore_errors=True)
+    for file in (directory / UNFINISHED).glob(f"{run}.*.parquet"):
+        file.unlink(missing_ok=True)
+    (directory / RUNS / f"{run}.json").unlink(missing_ok=True)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("mockbroker")
+    except importlib.metadata.PackageNotFoundError:  # the package was sent to where it runs
+        return ""
+
+
+def _arrow_table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
+    import pyarrow as pa
+
+    rows = max((len(column) for column in columns.values()), default=0)
+    arrays = []
+    for column in schema:
+        values = columns.get(column.name)
+        if values is None:
+            array = pa.nulls(rows, column.type)
+        elif isinstance(values, pa.Array | pa.ChunkedArray):
+            array = values if values.type == column.type else values.cast(column.type)
+        else:
+            array = pa.array(values, column.type)
+        arrays.append(array)
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _write_options(table: str) -> dict[str, Any]:
+    """How the columns of a table are written: see the module's first words."""
+    encodings: dict[str, str] = {}
+    dictionaries: list[str] = []
+    for column in TABLES[table]:
+        if column.name == "id":
+            encodings["id"] = "DELTA_BYTE_ARRAY"  # ids are often one prefix and a number
+        elif column.name == "value_hash":
+            encodings[column.name] = "PLAIN"
+        elif column.kind == "strings":
+            dictionaries.append(f"{column.name}.list.element")
+        elif column.kind == "string" or column.name in (*_HASHES, "partition", "broker"):
+            dictionaries.append(column.name)
+        elif column.kind in ("int64", "int32"):
+            encodings[column.name] = "DELTA_BINARY_PACKED"
+    return {
+        "compression": "zstd",
+        "use_dictionary": dictionaries,
+        "column_encoding": encodings,
+        "store_schema": False,
+    }
