@@ -3,7 +3,8 @@
 - `console`: `$ ` lines are commands, the lines below one are its output (`...` stands for
   anything). `mockbroker serve` starts in the background on free ports, and lives until the next
   one or the end of the page; the addresses that the docs name are replaced by its own from then on.
-- A block that opens with `# name.py` or `# name.toml` is a file; a `test_*.py` is run by pytest.
+- A block that opens with `# name.py` or `# name.toml` is a file; a `test_*.py` is run by pytest,
+  together with those that follow, as long as nothing else has to be run in between.
 - Other `python` blocks are programs. Everything else is only read.
 """
 
@@ -82,6 +83,7 @@ class PageRunner:
         self.addresses: dict[str, str] = {}
         here = str(Path(sys.executable).parent)
         self.environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+        self.waiting: list[str] = []
 
     def close(self) -> None:
         if self.server is not None:
@@ -92,15 +94,29 @@ class PageRunner:
     def run(self, block: Block) -> None:
         named = FILE_NAME.match(block.text)
         if block.language == "console":
+            self.run_tests()
             for command, expected in commands_of(block):
                 self.command(command, expected)
         elif named is not None:
-            (self.folder / named.group(1)).write_text(block.text, encoding="utf-8")
-            if named.group(1).startswith("test_"):
-                plain = ("-p", "no:cacheprovider", "--rootdir", str(self.folder))
-                self.program(sys.executable, "-m", "pytest", "-q", *plain, named.group(1))
+            self.file(named.group(1), block.text)
         elif block.language == "python":
+            self.run_tests()
             self.program(sys.executable, "-c", self.translated(block.text))
+
+    def file(self, name: str, text: str) -> None:
+        path = self.folder / name
+        if path.exists() or not name.endswith(".py") or name == "conftest.py":
+            self.run_tests()  # those above it must not see it
+        path.write_text(text, encoding="utf-8")
+        if name.startswith("test_"):
+            self.waiting.append(name)
+
+    def run_tests(self) -> None:
+        """Run the tests read so far in one go: to start pytest takes longer than most of them."""
+        tests, self.waiting = self.waiting, []
+        if tests:
+            plain = ("-p", "no:cacheprovider", "--rootdir", str(self.folder))
+            self.program(sys.executable, "-m", "pytest", "-q", *plain, *tests)
 
     def command(self, command: str, expected: list[str]) -> None:
         if (target := LOOKED_UP.fullmatch(command)) is not None:

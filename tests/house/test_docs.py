@@ -34,6 +34,7 @@ RUNNABLE = [
 
 # Rows of the checklist that the examples of a page show.
 SHOWN = {
+    "docs/cookbook-groups.md": ("S127", "S177", "S180", "S184", "S212", "S216", "S223"),
     "docs/exactly-once.md": ("S172", "S246", "S249", "S255"),
     "docs/exactly-once-outside.md": ("S258", "S342"),
     "docs/exactly-once-snapshots.md": ("S265",),
@@ -53,6 +54,7 @@ def test_the_examples_of_a_page_run_as_they_stand(page: Path, tmp_path: Path):
     try:
         for block in blocks_of(page.read_text(encoding="utf-8")):
             runner.run(block)
+        runner.run_tests()
     finally:
         runner.close()
 
@@ -133,4 +135,8 @@ def test_an_example_that_fails_fails_its_page(tmp_path: Path):
         PageRunner(tmp_path).run(Block(1, "console", "$ cat no-such-file\n"))
     with pytest.raises(AssertionError):
         PageRunner(tmp_path).run(Block(1, "console", "$ make no-such-target\n"))
+    page = PageRunner(tmp_path)
+    page.run(Block(1, "python", "# test_wrong.py\ndef test_wrong():\n    assert False\n"))
+    with pytest.raises(AssertionError, match="test_wrong"):
+        page.run(Block(9, "console", "$ true\n"))
     assert shutil.which("bash")
