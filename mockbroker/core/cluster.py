@@ -19,15 +19,17 @@ from mockbroker.core.events import Event
 from mockbroker.core.features import Features
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.ids import IdSource, uuid_text
+from mockbroker.core.log.epoch_cache import NO_EPOCH
 from mockbroker.core.log.manager import LogManager, RetentionResult
-from mockbroker.core.partition import Partition
+from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.presence import Presence
 from mockbroker.core.profiles import profile_of
 from mockbroker.core.quotas.client_quotas import ClientQuotas
 from mockbroker.core.replication.control import PartitionPlan, plan_more_partitions, plan_topic
-from mockbroker.core.replication.elections import ELR_FEATURE, Reassignment
+from mockbroker.core.replication.elections import ELR_FEATURE, Reassignment, elect_first_leaders
 from mockbroker.core.replication.gears import Replication
 from mockbroker.core.replication.isolation import Isolation
+from mockbroker.core.replication.states import StateLog
 from mockbroker.core.security.acls import AclStore
 from mockbroker.core.security.authorizer import configured
 from mockbroker.core.security.delegation_tokens import DelegationTokens
@@ -121,6 +123,7 @@ class Cluster(Actions):
         self.on_broker_state: list[Callable[[Broker], None]] = [self.quotas.broker_changed]
         # Called with everything that happens (see `events`).
         self.on_event: list[Callable[[Event], None]] = []
+        self.states = StateLog(self)
         # The fault engine, and the same while it has rules: what requests look at is `faults`.
         self.fault_engine: FaultEngine | None = None
         self.faults: FaultEngine | None = None
@@ -246,6 +249,7 @@ class Cluster(Actions):
         topic = Topic(name, self.ids.uuid(), self.configs, configs)
         self._grow(topic, plans)
         self.adopt_topic(topic)
+        elect_first_leaders(self, topic.partitions)
         return topic
 
     def adopt_topic(self, topic: Topic) -> None:
@@ -266,10 +270,14 @@ class Cluster(Actions):
         """Bring `topic` to `count` partitions in all. Raises ApiError as CreatePartitions would."""
         present = len(topic.partitions)
         self._grow(topic, plan_more_partitions(self, topic, count, assignments))
-        self.replication.partitions_created(topic.partitions[present:])
+        added = topic.partitions[present:]
+        self.replication.partitions_created(added)
         self.metadata_changed(topic)
+        self.states.partitions_created(added)
+        elect_first_leaders(self, added)
 
     def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
+        waits = self.config_int("mockbroker.partition.creation.ms") > 0
         for replicas, isr in plans:
             topic.partitions.append(
                 Partition(
@@ -277,8 +285,8 @@ class Cluster(Actions):
                     index=len(topic.partitions),
                     replicas=replicas,
                     isr=isr,
-                    leader_id=isr[0],
-                    leader_epoch=0,
+                    leader_id=NO_LEADER if waits else isr[0],
+                    leader_epoch=NO_EPOCH if waits else 0,
                     cluster=self,
                 )
             )
@@ -374,6 +382,7 @@ class Cluster(Actions):
         """Let whoever watches the cluster know."""
         for observer in self.on_event:
             observer(event)
+        self.states.follow(event)
 
     def leader_changed(self, partition: Partition) -> None:
         """A partition has another leader or epoch: coordinators on it move."""

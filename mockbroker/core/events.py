@@ -59,14 +59,48 @@ class IsrChanged(msgspec.Struct, frozen=True):
 
 
 class ReplicasChanged(msgspec.Struct, frozen=True):
-    """A reassignment began, went on or ended."""
+    """A reassignment began, went on or ended; `former` are the replicas of before."""
 
     at_ms: int
     topic: str
     partition: int
+    former: tuple[int, ...]
     replicas: tuple[int, ...]
     adding: tuple[int, ...]
     removing: tuple[int, ...]
+
+
+class TopicsChanged(msgspec.Struct, frozen=True):
+    """Topics came and went; `assignment` maps the new ones' partitions ("t-0") to replicas.
+
+    What one request or action did is told together.
+    """
+
+    at_ms: int
+    created: tuple[str, ...]
+    deleted: tuple[str, ...]
+    assignment: dict[str, tuple[int, ...]]
+
+
+class PartitionsMoved(msgspec.Struct, frozen=True):
+    """Partitions of a topic went from one state to another (see `replication.states`)."""
+
+    at_ms: int
+    topic: str
+    partitions: tuple[int, ...]
+    former: str
+    state: str
+
+
+class ReplicasMoved(msgspec.Struct, frozen=True):
+    """The replicas that one broker has of a topic's partitions went from one state to another."""
+
+    at_ms: int
+    topic: str
+    partitions: tuple[int, ...]
+    node_id: int
+    former: str
+    state: str
 
 
 class WatermarkMoved(msgspec.Struct, frozen=True, gc=False):
@@ -153,6 +187,9 @@ Event: TypeAlias = (
     | LeaderChanged
     | IsrChanged
     | ReplicasChanged
+    | TopicsChanged
+    | PartitionsMoved
+    | ReplicasMoved
     | WatermarkMoved
     | LogTruncated
     | PreferredElectionFailed

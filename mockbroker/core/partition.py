@@ -116,7 +116,8 @@ class Partition:
         self.last_known_elr: tuple[int, ...] = ()
         self.leader_epoch_start_offset = 0
         self.log = ReplicaLog()
-        self.log.epochs.assign(leader_epoch, 0)
+        if leader_epoch >= 0:  # none yet, as long as there was no leader
+            self.log.epochs.assign(leader_epoch, 0)
         self.high_watermark = 0
         self.high_watermark_limit: int | None = None  # a rule holds it
         self.last_stable_offset_limit: int | None = None  # likewise

@@ -198,8 +198,9 @@ def recreate_topic(cluster: Cluster, topic: str) -> None:
     found = _topic(cluster, topic)
     assignments = {each.index: list(each.replicas) for each in found.partitions}
     configs = dict(found.configs.overrides)
-    cluster.delete_topic(topic)
-    cluster.create_topic(topic, assignments=assignments, configs=configs)
+    with cluster.states.together():
+        cluster.delete_topic(topic)
+        cluster.create_topic(topic, assignments=assignments, configs=configs)
 
 
 # -- arguments -------------------------------------------------------------------------------------

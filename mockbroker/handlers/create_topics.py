@@ -37,9 +37,11 @@ def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTo
     if whole is not None:
         results = [_result(topic.name, whole) for topic in wanted]
     else:
-        results = [
-            _create(cluster, topic, quota, validate_only=request.validate_only) for topic in wanted
-        ]
+        with cluster.states.together():
+            results = [
+                _create(cluster, topic, quota, validate_only=request.validate_only)
+                for topic in wanted
+            ]
     results += [
         _result(name, ApiError(ErrorCode.INVALID_REQUEST, "The topic stands twice in the request."))
         for name in dict.fromkeys(names)

@@ -35,7 +35,8 @@ def delete_topics(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTo
         return DeleteTopicsResponse(responses=[_result(t, error, None) for t in wanted])
     quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
     responses = list(_refused(wanted))
-    responses += _delete(cluster, wanted, quota)
+    with cluster.states.together():
+        responses += _delete(cluster, wanted, quota)
     return DeleteTopicsResponse(throttle_time_ms=quota.wait_ms, responses=responses)
 
 

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from mockbroker.admin.v1 import clock, cluster, faults, journal, lifecycle
+from mockbroker.admin.v1 import clock, cluster, controller, faults, journal, lifecycle
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Endpoint, json_response
 from mockbroker.admin.v1.endpoint import routes as routes_of
@@ -17,6 +17,7 @@ def endpoints(api: Api) -> list[Endpoint]:
     """Every endpoint, in the order of the document."""
     return [
         *cluster.endpoints(api),
+        *controller.endpoints(api),
         *faults.endpoints(api),
         *clock.endpoints(api),
         *journal.endpoints(api),

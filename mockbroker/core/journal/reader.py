@@ -34,6 +34,9 @@ KIND_OF: Mapping[type, str] = {
     cluster_events.LeaderChanged: "election",
     cluster_events.IsrChanged: "election",
     cluster_events.ReplicasChanged: "election",
+    cluster_events.TopicsChanged: "topics",
+    cluster_events.PartitionsMoved: "partition",
+    cluster_events.ReplicasMoved: "replica",
     cluster_events.PreferredElectionFailed: "election",
     cluster_events.WatermarkMoved: "watermark",
     cluster_events.LogTruncated: "watermark",
@@ -231,6 +234,8 @@ class JournalReader:
             told = dict(self._journal.facts_of(entry))
         fields: dict[str, Any] = {}
         message: dict[str, Any] = {}
+        if "partitions" in told and "topic" in told:
+            fields["targets"] = tuple((told["topic"], index) for index in told.pop("partitions"))
         for name, value in told.items():
             field = _RENAMED.get(name, name)
             if field == "at_ms":

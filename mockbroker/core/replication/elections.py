@@ -16,6 +16,7 @@ Source: PartitionChangeBuilder, ReplicationControlManager.electLeader.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -177,6 +178,7 @@ class PartitionChange:
     def _carry_out(self, leader: int, new_epoch: bool, unclean: bool, reason: str) -> bool:
         cluster, partition = self._cluster, self._partition
         former_leader, former_isr = partition.leader_id, partition.isr
+        former_replicas = partition.replicas
         replicas_changed = self._replace_replicas()
         elr = tuple(self.elr)
         changed = (
@@ -197,10 +199,9 @@ class PartitionChange:
             partition.become_leader(leader, partition.leader_epoch + 1, self.isr)
         elif self.isr != former_isr:
             partition.set_isr(self.isr)
-        if cluster.on_event:
-            self._tell(former_leader, former_isr, high_watermark, new_epoch, unclean, reason)
-            if replicas_changed:
-                self._tell_replicas()
+        if replicas_changed:
+            self._tell_replicas(former_replicas)
+        self._tell(former_leader, former_isr, high_watermark, new_epoch, unclean, reason)
         cluster.replication.assignment_changed(partition)
         if new_epoch:
             cluster.controller.balance.note(partition)
@@ -261,18 +262,36 @@ class PartitionChange:
                 )
             )
 
-    def _tell_replicas(self) -> None:
+    def _tell_replicas(self, former: list[int]) -> None:
         cluster, partition = self._cluster, self._partition
         cluster.tell(
             ReplicasChanged(
                 cluster.now_ms(),
                 partition.topic.name,
                 partition.index,
+                tuple(former),
                 tuple(self.replicas),
                 tuple(self.adding),
                 tuple(self.removing),
             )
         )
+
+
+# -- the first leader ------------------------------------------------------------------------------
+
+
+def elect_first_leaders(cluster: Cluster, partitions: Iterable[Partition]) -> None:
+    """Let those of the new partitions that have to wait for a leader get it in time."""
+    waiting = [partition for partition in partitions if partition.leader_id == NO_LEADER]
+
+    def elect() -> None:
+        for partition in waiting:
+            if partition.leader_id == NO_LEADER and not partition.deleted:
+                PartitionChange(cluster, partition).apply("created")
+
+    if waiting:
+        delay_ms = cluster.config_int("mockbroker.partition.creation.ms")
+        cluster.timers.call_at(cluster.now_ms() + delay_ms, elect)
 
 
 # -- elections that someone asks for (KIP-460) -----------------------------------------------------

@@ -70,6 +70,8 @@ SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("metrics.sample.window.ms", LONG, "30000", at_least(1)),
     # Our own, not Kafka's: how long a coordinator reads its log when it takes over,
     ConfigDef("mockbroker.coordinator.load.ms", INT, "0", at_least(0), internal=True),
+    # how long new partitions wait for their first leader,
+    ConfigDef("mockbroker.partition.creation.ms", INT, "0", at_least(0), internal=True),
     # how followers keep up, and how they find where to cut their logs.
     ConfigDef(
         "mockbroker.replication", STRING, "direct", one_of("direct", "stepwise"), internal=True

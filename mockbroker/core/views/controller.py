@@ -1,0 +1,125 @@
+"""The controller as its logs would tell of it: the states of partitions and replicas, and how they
+came about.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mockbroker.core.events import (
+    ControllerChanged,
+    Event,
+    PartitionsMoved,
+    ReplicasMoved,
+    TopicsChanged,
+)
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.partition import Partition
+
+
+class PartitionStateView(msgspec.Struct, frozen=True):
+    """A partition and its replicas by the names of their states; `replicas` goes by broker."""
+
+    topic: str
+    partition: int
+    state: str
+    leader_id: int
+    leader_epoch: int
+    replicas: dict[int, str]
+
+
+class ControllerView(msgspec.Struct, frozen=True):
+    """The active controller, -1 while there is none, and all that it looks after."""
+
+    node_id: int
+    epoch: int
+    partitions: list[PartitionStateView]
+
+
+class StateChangeView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A step of the past; `at_ms` is on the cluster's clock.
+
+    `what` is "partition" or "replica", which went from `former` to `state`; "topics", which were
+    `created` with an `assignment` of replicas, or `deleted`; or "controller", which `node_id`
+    became under an `epoch`.
+    """
+
+    at_ms: int
+    what: str
+    topic: str | None = None
+    partitions: tuple[int, ...] = ()
+    node_id: int | None = None
+    former: str | None = None
+    state: str | None = None
+    epoch: int | None = None
+    created: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    assignment: dict[str, tuple[int, ...]] = {}
+
+
+def controller_view(cluster: Cluster, topic: str | None = None) -> ControllerView:
+    """The states of now, of all partitions or those of one topic."""
+    return ControllerView(
+        node_id=cluster.controller_id,
+        epoch=cluster.controller.epoch,
+        partitions=[
+            _partition(cluster, each)
+            for name in sorted(cluster.topics)
+            if topic in (None, name)
+            for each in cluster.topics[name].partitions
+        ],
+    )
+
+
+def _partition(cluster: Cluster, partition: Partition) -> PartitionStateView:
+    return PartitionStateView(
+        topic=partition.topic.name,
+        partition=partition.index,
+        state=cluster.states.partition(partition).value,
+        leader_id=partition.leader_id,
+        leader_epoch=partition.leader_epoch,
+        replicas={
+            node_id: cluster.states.replica(partition, node_id).value
+            for node_id in partition.replicas
+        },
+    )
+
+
+def state_changes(cluster: Cluster, topic: str | None, limit: int) -> list[StateChangeView]:
+    """The last `limit` steps, oldest first, of all or of those that concern one topic."""
+    found = [
+        view
+        for view in map(_change, cluster.states.history)
+        if topic is None or topic in (view.topic, *view.created, *view.deleted)
+    ]
+    return found[-limit:]
+
+
+def _change(event: Event) -> StateChangeView:
+    if isinstance(event, ControllerChanged):
+        return StateChangeView(event.at_ms, "controller", node_id=event.node_id, epoch=event.epoch)
+    if isinstance(event, TopicsChanged):
+        return StateChangeView(
+            event.at_ms,
+            "topics",
+            created=event.created,
+            deleted=event.deleted,
+            assignment=event.assignment,
+        )
+    assert isinstance(event, PartitionsMoved | ReplicasMoved)
+    what, node_id = "partition", None
+    if isinstance(event, ReplicasMoved):
+        what, node_id = "replica", event.node_id
+    return StateChangeView(
+        event.at_ms,
+        what,
+        topic=event.topic,
+        partitions=event.partitions,
+        node_id=node_id,
+        former=event.former,
+        state=event.state,
+    )
