@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+PATTERN = r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?(ms|s|m|h|d)"
+_DURATION = re.compile(PATTERN)
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.partition import Partition
 
+# What fits into every message that names a broker.
+NODE_ID_MAX = 2**31 - 1
+RACK_CHARS_MAX = 1_000
+
 
 def stop_broker(
     cluster: Cluster, node_id: int, how: str = CONTROLLED, fence_after_ms: int | None = None
@@ -76,8 +80,10 @@ def add_broker(cluster: Cluster, node_id: int, rack: str | None = None) -> None:
     """Let a new broker join. It holds nothing until partitions are created on it or moved to it."""
     if node_id in cluster.brokers:
         raise ActionError(f"there is a broker {node_id} already")
-    if node_id < 0:
+    if not 0 <= node_id <= NODE_ID_MAX:
         raise ActionError(f"{node_id} cannot be a broker's id")
+    if rack is not None and len(rack) > RACK_CHARS_MAX:
+        raise ActionError(f"a rack's name has at most {RACK_CHARS_MAX} characters")
     broker = Broker(cluster, BrokerSpec(node_id, rack), 0)
     cluster.controller.add(broker)
 

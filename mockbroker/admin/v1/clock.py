@@ -57,8 +57,16 @@ def endpoints(api: Api) -> list[Endpoint]:
 
     path = "/v1/clock"
     return [
-        Endpoint("GET", path, "The cluster's time", show, ClockView),
-        Endpoint("POST", path, "Freeze, run faster, move on", change, ClockView, body=ClockChange),
+        Endpoint("GET", path, "The cluster's time", show, ClockView, problems=(409,)),
+        Endpoint(
+            "POST",
+            path,
+            "Freeze, run faster, move on",
+            change,
+            ClockView,
+            body=ClockChange,
+            problems=(409,),
+        ),
     ]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import msgspec
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
 from mockbroker.core.faults.convert import Range
 from mockbroker.core.views.brokers import BrokerView, ClusterView, broker_views, cluster_view
 from mockbroker.core.views.groups import GroupView, LagView, group_views, lag_views
@@ -101,27 +102,36 @@ def endpoints(api: Api) -> list[Endpoint]:
         return await api.bridge.call(lambda: connection_views(api))
 
     one, part = "/v1/topics/{topic}", "/v1/topics/{topic}/partitions/{partition:int}"
+    gone = (404,)
+
+    def get(
+        path: str,
+        summary: str,
+        call: Callable[[Call], Awaitable[object]],
+        answer: object,
+        query: type[msgspec.Struct] = Nothing,
+        problems: tuple[int, ...] = (),
+    ) -> Endpoint:
+        return Endpoint("GET", path, summary, call, answer, query, problems=problems)
+
     return [
-        Endpoint("GET", "/v1/cluster", "The cluster as a whole", cluster, ClusterView),
-        Endpoint("GET", "/v1/brokers", "The brokers", brokers, list[BrokerView]),
-        Endpoint("GET", "/v1/topics", "The topics", topics, list[TopicView]),
-        Endpoint("GET", one, "One topic", topic, TopicView),
-        Endpoint("GET", f"{one}/partitions", "Its partitions", partitions, list[PartitionView]),
-        Endpoint("GET", part, "One partition", partition, PartitionView),
-        Endpoint("GET", f"{part}/records", "Its records", records, list[RecordView], RecordsQuery),
-        Endpoint("GET", "/v1/groups", "The groups", groups, list[GroupView]),
-        Endpoint("GET", "/v1/lag", "How far groups are behind", lag, list[LagView], LagQuery),
-        Endpoint(
-            "GET", "/v1/transactions", "Transactional ids", transactions, list[TransactionView]
-        ),
-        Endpoint(
-            "GET",
+        get("/v1/cluster", "The cluster as a whole", cluster, ClusterView),
+        get("/v1/brokers", "The brokers", brokers, list[BrokerView]),
+        get("/v1/topics", "The topics", topics, list[TopicView]),
+        get(one, "One topic", topic, TopicView, problems=gone),
+        get(f"{one}/partitions", "Its partitions", partitions, list[PartitionView], problems=gone),
+        get(part, "One partition", partition, PartitionView, problems=gone),
+        get(f"{part}/records", "Its records", records, list[RecordView], RecordsQuery, gone),
+        get("/v1/groups", "The groups", groups, list[GroupView]),
+        get("/v1/lag", "How far groups are behind", lag, list[LagView], LagQuery),
+        get("/v1/transactions", "Transactional ids", transactions, list[TransactionView]),
+        get(
             "/v1/transactions/open",
             "Transactions without a marker yet",
             open_transactions,
             list[OpenTransactionView],
         ),
-        Endpoint("GET", "/v1/connections", "Who is connected", connections, list[ConnectionView]),
+        get("/v1/connections", "Who is connected", connections, list[ConnectionView]),
     ]
 
 

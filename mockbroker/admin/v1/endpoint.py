@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 from starlette.requests import Request
@@ -14,6 +14,9 @@ from starlette.routing import Route
 from mockbroker.admin.v1.problems import MEDIA_TYPE, Problem, ProblemError, problem_of
 from mockbroker.core.faults.convert import convert
 from mockbroker.core.faults.errors import RuleError
+
+if TYPE_CHECKING:
+    from mockbroker.core.faults.schemas import InputSchemas
 
 T = TypeVar("T")
 JSON = "application/json"
@@ -38,8 +41,9 @@ class Call(NamedTuple):
 class Endpoint(NamedTuple):
     """What can be asked at one path by one method.
 
-    `body` is the struct of the JSON body, or `dict` where the body is checked further in. `answer`
-    is what comes back: a struct, or a list of them; a `stream` endpoint answers by itself.
+    `body` is the struct of the JSON body, or `dict` where the body is checked further in; then
+    `body_schema` tells it. `answer` is what comes back: a struct, or a list of them; a `stream`
+    endpoint answers by itself. `problems` are the statuses beside those that any endpoint may have.
     """
 
     method: str
@@ -51,6 +55,8 @@ class Endpoint(NamedTuple):
     body: Any = None
     status: int = 200
     stream: bool = False
+    problems: tuple[int, ...] = ()
+    body_schema: Callable[[InputSchemas], dict[str, Any]] | None = None
 
 
 def routes(endpoints: Sequence[Endpoint]) -> list[Route]:

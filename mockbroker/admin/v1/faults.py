@@ -17,6 +17,7 @@ from mockbroker.core.faults.engine import ActiveRule, FaultEngine, engine_of
 from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.rules import api_name, parse_plan
+from mockbroker.core.faults.schemas import InputSchemas
 from mockbroker.core.journal.plain import plain
 
 T = TypeVar("T")
@@ -148,21 +149,60 @@ class FaultEndpoints:
 def endpoints(api: Api) -> list[Endpoint]:
     do = FaultEndpoints(api)
     one = "/v1/faults/{name}"
+    gone, taken = (404,), (409,)
     return [
         Endpoint("GET", "/v1/faults", "The sets in force", do.sets, list[SetView]),
-        Endpoint("POST", "/v1/faults", "Add a set", do.add, SetView, body=dict, status=201),
-        Endpoint("DELETE", "/v1/faults", "Take all away", do.clear, None, status=204),
-        Endpoint("GET", one, "A set, or the set of a rule", do.show, SetView),
-        Endpoint("DELETE", one, "Take a set or a rule away", do.remove, None, status=204),
         Endpoint(
-            "POST", f"{one}/wait", "Wait until it has fired", do.wait, RuleView, body=HitsWait
+            "POST",
+            "/v1/faults",
+            "Add a set",
+            do.add,
+            SetView,
+            body=dict,
+            body_schema=InputSchemas.plan,
+            status=201,
+            problems=taken,
+        ),
+        Endpoint("DELETE", "/v1/faults", "Take all away", do.clear, None, status=204),
+        Endpoint("GET", one, "A set, or the set of a rule", do.show, SetView, problems=gone),
+        Endpoint(
+            "DELETE",
+            one,
+            "Take a set or a rule away",
+            do.remove,
+            None,
+            status=204,
+            problems=gone,
+        ),
+        Endpoint(
+            "POST",
+            f"{one}/wait",
+            "Wait until it has fired",
+            do.wait,
+            RuleView,
+            body=HitsWait,
+            problems=(404, 408),
         ),
         Endpoint("GET", "/v1/held", "What rules hold", do.held, list[HeldView]),
         Endpoint(
-            "POST", "/v1/held/{id:int}", "Let it go", do.decide, None, body=Release, status=204
+            "POST",
+            "/v1/held/{id:int}",
+            "Let it go",
+            do.decide,
+            None,
+            body=Release,
+            status=204,
+            problems=gone,
         ),
         Endpoint(
-            "POST", "/v1/actions", "Do something to the cluster", do.act, dict[str, Any], body=dict
+            "POST",
+            "/v1/actions",
+            "Do something to the cluster",
+            do.act,
+            dict[str, Any],
+            body=dict,
+            body_schema=InputSchemas.action,
+            problems=(404, 409),
         ),
     ]
 

@@ -20,7 +20,7 @@ from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.filters import EventMatcher, Filter
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.reader import JournalReader
-from mockbroker.core.journal.verify import Verdict, parse_expectation, verify
+from mockbroker.core.journal.verify import Expectation, Verdict, parse_expectation, verify
 
 PAGE_ENTRIES = 500
 STREAMS_MAX = 32
@@ -106,7 +106,9 @@ def endpoints(api: Api) -> list[Endpoint]:
         return verify(wanted, events, api.server.clock.now_ms())
 
     return [
-        Endpoint("GET", "/v1/journal", "What happened", page, JournalPage, JournalQuery),
+        Endpoint(
+            "GET", "/v1/journal", "What happened", page, JournalPage, JournalQuery, problems=(409,)
+        ),
         Endpoint(
             "GET",
             "/v1/journal/stream",
@@ -115,6 +117,7 @@ def endpoints(api: Api) -> list[Endpoint]:
             JournalEvent,
             JournalQuery,
             stream=True,
+            problems=(409, 429),
         ),
         Endpoint(
             "POST",
@@ -123,6 +126,7 @@ def endpoints(api: Api) -> list[Endpoint]:
             wait,
             list[JournalEvent],
             body=JournalWait,
+            problems=(408, 409),
         ),
         Endpoint(
             "POST",
@@ -131,6 +135,8 @@ def endpoints(api: Api) -> list[Endpoint]:
             check,
             Verdict,
             body=dict,
+            body_schema=lambda taken: taken.struct(Expectation),
+            problems=(409,),
         ),
     ]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from mockbroker.actors.config import ServerError
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
 from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.core.faults.convert import Length
 
 if TYPE_CHECKING:
     from mockbroker.core.snapshot.image import ClusterImage
@@ -21,7 +22,7 @@ NAME_CHARS_MAX = 200
 class SnapshotName(msgspec.Struct, frozen=True):
     """`name` is how to ask for it later; a snapshot of the same name is replaced."""
 
-    name: str = "default"
+    name: Annotated[str, Length(1, NAME_CHARS_MAX)] = "default"
 
 
 class SnapshotView(msgspec.Struct, frozen=True):
@@ -43,8 +44,6 @@ class LifecycleEndpoints:
 
     async def take(self, call: Call) -> SnapshotView:
         name: str = call.body.name
-        if not 0 < len(name) <= NAME_CHARS_MAX:
-            raise ProblemError(400, "not valid", f"a name has 1 to {NAME_CHARS_MAX} characters")
         if name not in self._kept and len(self._kept) >= SNAPSHOTS_MAX:
             raise ProblemError(409, "too many", f"{SNAPSHOTS_MAX} snapshots are kept already")
         server = self._api.server
@@ -73,12 +72,26 @@ def endpoints(api: Api) -> list[Endpoint]:
     return [
         Endpoint("GET", "/v1/snapshots", "The snapshots kept", do.list, list[SnapshotView]),
         Endpoint(
-            "POST", "/v1/snapshot", "Take one", do.take, SnapshotView, body=SnapshotName, status=201
+            "POST",
+            "/v1/snapshot",
+            "Take one",
+            do.take,
+            SnapshotView,
+            body=SnapshotName,
+            status=201,
+            problems=(409,),
         ),
         Endpoint(
-            "POST", "/v1/restore", "Go back to one", do.restore, None, body=SnapshotName, status=204
+            "POST",
+            "/v1/restore",
+            "Go back to one",
+            do.restore,
+            None,
+            body=SnapshotName,
+            status=204,
+            problems=(404, 409),
         ),
         Endpoint(
-            "POST", "/v1/reset", "Begin as at the start", do.reset, None, body=dict, status=204
+            "POST", "/v1/reset", "Begin as at the start", do.reset, None, body=Nothing, status=204
         ),
     ]

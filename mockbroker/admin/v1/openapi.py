@@ -11,24 +11,45 @@ import msgspec
 
 from mockbroker.admin.v1.endpoint import JSON, Endpoint
 from mockbroker.admin.v1.problems import MEDIA_TYPE, Problem
+from mockbroker.core.faults.convert import struct_fields
+from mockbroker.core.faults.schemas import InputSchemas
 
 REFS = "#/components/schemas/{name}"
+PROBLEMS = {
+    400: "Not valid: `field` names what is at fault",
+    401: "The token is missing or wrong",
+    403: "A page of another origin may not ask here",
+    404: "There is no such thing",
+    408: "It did not happen in time",
+    409: "It cannot be done now",
+    413: "The body is too large",
+    415: "The body is not JSON",
+    421: "Without a token only loopback names are known here",
+    429: "Too many at once",
+    503: "The cluster does not answer",
+}
+EXAMPLES = {"topic": "orders", "partition": 0, "name": "fault-1", "id": 1}
 _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
 def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
-    """An OpenAPI 3.1 document of all endpoints."""
-    kinds = [Problem]
-    for endpoint in endpoints:
-        kinds += [each for each in (endpoint.answer, endpoint.body) if each not in (None, dict)]
+    """An OpenAPI 3.1 document of all endpoints.
+
+    What they give is told by msgspec, which writes it; what they take by what reads it.
+    """
+    kinds = [Problem, *(each.answer for each in endpoints if each.answer is not None)]
     schemas, components = msgspec.json.schema_components(
         kinds, schema_hook=_anything, ref_template=REFS
     )
-    schema_of = {repr(kind): schema for kind, schema in zip(kinds, schemas, strict=True)}
+    given = {repr(kind): schema for kind, schema in zip(kinds, schemas, strict=True)}
+    taken = InputSchemas(REFS)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
         path = _PARAMETER.sub(r"{\1}", endpoint.path)
-        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, schema_of)
+        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, given, taken)
+    if both := components.keys() & taken.components.keys():
+        raise ValueError(f"given and taken under one name: {sorted(both)}")
+    components.update(taken.components)
     return {
         "openapi": "3.1.0",
         "info": {"title": "mockbroker", "version": version("mockbroker")},
@@ -46,23 +67,33 @@ def _anything(kind: type) -> dict[str, Any]:  # noqa: ARG001
     return {"description": "any value"}
 
 
-def _operation(endpoint: Endpoint, schema_of: dict[str, Any]) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, given: dict[str, Any], taken: InputSchemas) -> dict[str, Any]:
+    problem = {MEDIA_TYPE: {"schema": given[repr(Problem)]}}
     operation: dict[str, Any] = {
         "operationId": _operation_id(endpoint),
         "summary": endpoint.summary,
-        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint)],
+        "parameters": [*_path_parameters(endpoint), *_query_parameters(endpoint, taken)],
         "responses": {
-            str(endpoint.status): _answer(endpoint, schema_of),
-            "default": {
-                "description": "A problem; nothing has changed",
-                "content": {MEDIA_TYPE: {"schema": schema_of[repr(Problem)]}},
+            str(endpoint.status): _answer(endpoint, given),
+            **{
+                str(status): {"description": PROBLEMS[status], "content": problem}
+                for status in _problems(endpoint)
             },
         },
     }
     if endpoint.body is not None:
-        schema = {"type": "object"} if endpoint.body is dict else schema_of[repr(endpoint.body)]
+        told = endpoint.body_schema
+        schema = taken.struct(endpoint.body) if told is None else told(taken)
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
     return operation
+
+
+def _problems(endpoint: Endpoint) -> list[int]:
+    """The statuses of the problems that an endpoint may answer with."""
+    found = {400, 401, 403, 421, 503, *endpoint.problems}
+    if endpoint.body is not None:
+        found |= {413, 415}
+    return sorted(found)
 
 
 def _operation_id(endpoint: Endpoint) -> str:
@@ -87,23 +118,14 @@ def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
             "in": "path",
             "required": True,
             "schema": {"type": "integer", "minimum": 0} if kind == "int" else {"type": "string"},
+            "example": EXAMPLES[name],
         }
         for name, kind in _PARAMETER.findall(endpoint.path)
     ]
 
 
-def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
-    fields = msgspec.structs.fields(endpoint.query)
-    parameters = []
-    for field in fields:
-        schema = msgspec.json.schema(field.type, schema_hook=_anything, ref_template=REFS)
-        schema.pop("$defs", None)
-        parameters.append(
-            {
-                "name": field.encode_name,
-                "in": "query",
-                "required": field.required,
-                "schema": schema,
-            }
-        )
-    return parameters
+def _query_parameters(endpoint: Endpoint, taken: InputSchemas) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "query", "required": required, "schema": taken.of(kind)}
+        for name, (_, kind, required) in struct_fields(endpoint.query).items()
+    ]

@@ -24,6 +24,8 @@ S = TypeVar("S", bound=msgspec.Struct)
 DEPTH_MAX = 16
 ITEMS_MAX = 10_000
 TEXT_CHARS_MAX = 64 * 1024
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+DURATION_MS_MAX = 100 * 365 * 24 * 3_600_000  # a hundred years
 
 
 class Range(NamedTuple):
@@ -33,11 +35,24 @@ class Range(NamedTuple):
     high: float
 
 
-class _Duration:
+class Length(NamedTuple):
+    """Bounds of a text's length, inclusive."""
+
+    low: int
+    high: int
+
+
+class Duration:
     """Marks an integer of milliseconds that may be given as a text."""
 
 
-Ms = Annotated[int, _Duration()]
+class Later(NamedTuple):
+    """Marks an object that is looked at further in: what it is there."""
+
+    what: Literal["rule", "effects", "actions"]
+
+
+Ms = Annotated[int, Duration()]
 Count = Annotated[int, Range(0, 2**31 - 1)]
 Positive = Annotated[int, Range(1, 2**31 - 1)]
 Probability = Annotated[float, Range(0.0, 1.0)]
@@ -61,13 +76,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def duration_ms(value: object, path: str) -> int:
     """Milliseconds from an integer or a text such as `250ms`, `5s`, `1.5h`."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        if value < 0:
-            raise RuleError(path, f"a duration cannot be negative: {value}")
-        return value
-    found = parse_duration(value) if isinstance(value, str) else None
-    if found is None:
+    found = parse_duration(value) if isinstance(value, str) else value
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    if not isinstance(found, int) or isinstance(found, bool):
         raise RuleError(path, f'{_shown(value)} is no duration; write 250 (ms) or "5s"')
+    if found < 0:
+        raise RuleError(path, f"a duration cannot be negative: {_shown(value)}")
+    if found > DURATION_MS_MAX:
+        raise RuleError(path, f"{_shown(value)} is longer than a hundred years")
     return found
 
 
@@ -118,6 +135,10 @@ def _convert(data: object, type_: Any, path: str, depth: int) -> object:
 def _scalar(data: object, type_: Any, path: str) -> object:
     if type_ is object:
         return data
+    if type_ is int and _is_whole(data):
+        data = int(data)  # type: ignore[call-overload]
+    if isinstance(data, int) and not INT_MIN <= data <= INT_MAX:
+        raise RuleError(path, f"{_shown(data)} is too large a number")
     if type_ is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     right = isinstance(data, type_) and (type_ is bool or not isinstance(data, bool))
@@ -128,9 +149,14 @@ def _scalar(data: object, type_: Any, path: str) -> object:
     return data
 
 
+def _is_whole(data: object) -> bool:
+    """Whether it is a number such as 3.0, which JSON does not tell from 3."""
+    return isinstance(data, float) and data.is_integer()
+
+
 def _annotated(data: object, type_: Any, *marks: object, path: str, depth: int) -> object:
     for mark in marks:
-        if isinstance(mark, _Duration):
+        if isinstance(mark, Duration):
             return duration_ms(data, path)
     value = _convert(data, type_, path, depth)
     for mark in marks:
@@ -138,6 +164,10 @@ def _annotated(data: object, type_: Any, *marks: object, path: str, depth: int) 
             assert isinstance(value, int | float)
             if not mark.low <= value <= mark.high:
                 raise RuleError(path, f"{value} is outside {mark.low}..{mark.high}")
+        if isinstance(mark, Length):
+            assert isinstance(value, str)
+            if not mark.low <= len(value) <= mark.high:
+                raise RuleError(path, f"a text of {mark.low} to {mark.high} characters is needed")
     return value
 
 
@@ -159,8 +189,8 @@ def _fits(data: object, type_: Any) -> bool:
     origin = get_origin(type_)
     if origin is Annotated:
         args = get_args(type_)
-        if any(isinstance(mark, _Duration) for mark in args[1:]):
-            return isinstance(data, int | str)
+        if any(isinstance(mark, Duration) for mark in args[1:]):
+            return isinstance(data, int | str) or _is_whole(data)
         return _fits(data, args[0])
     if origin is Literal:
         return type(data) in {type(choice) for choice in get_args(type_)}
@@ -172,6 +202,8 @@ def _fits(data: object, type_: Any) -> bool:
         return isinstance(data, Mapping | type_)
     if type_ is float:
         return isinstance(data, int | float) and not isinstance(data, bool)
+    if type_ is int and _is_whole(data):
+        return True
     return isinstance(data, type_) and (type_ is bool or not isinstance(data, bool))
 
 
@@ -244,7 +276,7 @@ def _kind(type_: Any) -> str:
     origin = get_origin(type_)
     if origin is Annotated:
         args = get_args(type_)
-        if any(isinstance(mark, _Duration) for mark in args[1:]):
+        if any(isinstance(mark, Duration) for mark in args[1:]):
             return "a duration"
         return _kind(args[0])
     if origin is Literal:

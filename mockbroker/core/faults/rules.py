@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
 from mockbroker.core.faults import convert as cv
-from mockbroker.core.faults.convert import Count, Ms, Positive, Probability
+from mockbroker.core.faults.convert import Count, Later, Ms, Positive, Probability
 from mockbroker.core.faults.effects.table import EFFECTS
 from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.faults.layouts import dotted_paths, request_layout
@@ -195,28 +195,32 @@ class Plan(NamedTuple):
 # -- reading ---------------------------------------------------------------------------------------
 
 
-class _RuleData(msgspec.Struct, kw_only=True):
-    """A rule as it is written, before its `do` is looked at."""
+class RuleData(msgspec.Struct, kw_only=True):
+    """A rule: which requests, when, and what is done to them."""
 
     name: str | None = None
     match: Match = Match()
     when: When = When()
-    do: dict[str, object]
+    do: Annotated[dict[str, object], Later("effects")]
     priority: int = 0
     tags: list[str] = []
 
 
-class _EntryData(msgspec.Struct, kw_only=True):
+class EntryData(msgspec.Struct, kw_only=True):
+    """Actions at a time after the set was added, or after the first hit of a rule."""
+
     at: Ms = 0
     after: str = ""
-    do: dict[str, object]
+    do: Annotated[dict[str, object], Later("actions")]
 
 
-class _PlanData(msgspec.Struct, kw_only=True):
+class PlanData(msgspec.Struct, kw_only=True):
+    """A set of rules, and what happens to the cluster at given times."""
+
     name: str | None = None
     seed: int = 0
-    rules: list[dict[str, object]] = []
-    timeline: list[_EntryData] = []
+    rules: list[Annotated[dict[str, object], Later("rule")]] = []
+    timeline: list[EntryData] = []
 
 
 def parse_plan(data: object, default_name: str) -> Plan:
@@ -227,7 +231,7 @@ def parse_plan(data: object, default_name: str) -> Plan:
     if isinstance(data, Mapping) and "do" in data:
         rule = parse_rule(data, "", default_name)
         return Plan(rule.name, 0, (rule,))
-    known = cv.convert(data, _PlanData, "")
+    known = cv.convert(data, PlanData, "")
     name = _named(known.name or default_name, "name")
     if len(known.rules) > RULES_MAX:
         raise RuleError("rules", f"a set has at most {RULES_MAX} rules")
@@ -246,7 +250,7 @@ def parse_plan(data: object, default_name: str) -> Plan:
 
 def parse_rule(data: object, path: str, default_name: str) -> Rule:
     """One rule from plain data. Raises RuleError that names the field."""
-    known = cv.convert(data, _RuleData, path)
+    known = cv.convert(data, RuleData, path)
     at = f"{path}." if path else ""
     name = _named(known.name or default_name, f"{at}name")
     do = parse_do(known.do, f"{at}do", actions_only=False)
@@ -279,7 +283,7 @@ def parse_do(
     return made
 
 
-def _timeline(entries: list[_EntryData], names: list[str]) -> tuple[Entry, ...]:
+def _timeline(entries: list[EntryData], names: list[str]) -> tuple[Entry, ...]:
     timeline = []
     for number, entry in enumerate(entries):
         path = f"timeline[{number}]"

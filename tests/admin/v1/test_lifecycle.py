@@ -64,7 +64,7 @@ def test_a_reset_leaves_the_topics_of_the_start_empty(kafka: Cluster, admin: Htt
     ("path", "body", "status", "words"),
     [
         ("/v1/restore", {"name": "nothing"}, 404, "there is no snapshot 'nothing'; kept: none"),
-        ("/v1/snapshot", {"name": ""}, 400, "a name has 1 to"),
+        ("/v1/snapshot", {"name": ""}, 400, "a text of 1 to"),
         ("/v1/snapshot", {"nam": "x"}, 400, 'did you mean "name"'),
     ],
 )
