@@ -78,10 +78,11 @@ async def _send_slowly(
     connection: Connection, frame: bytes, slow: delivery.Slow, sleep: Sleep
 ) -> None:
     view = memoryview(frame)
-    for start in range(0, len(view), slow.slice_bytes):
+    size = slow.size
+    for start in range(0, len(view), size):
         if start:
             await sleep(slow.pause_ms)
-        await send(connection, view[start : start + slow.slice_bytes])
+        await send(connection, view[start : start + size])
 
 
 async def _serve_next(connection: Connection, patience_ms: int, sleep: Sleep) -> None:

@@ -13,6 +13,8 @@ import msgspec
 from mockbroker.core.faults.convert import Count, Ms, Positive, Probability
 from mockbroker.core.ids import IdSource
 
+_SLICE_BYTES = 1024
+
 BEFORE = "before"
 AFTER = "after"
 Phase = Literal["before", "after"]
@@ -114,18 +116,27 @@ class Throttle(msgspec.Struct, frozen=True):
 
 class Slow(msgspec.Struct, frozen=True, kw_only=True):
     """The answer leaves in slices of `slice_bytes`, at so many bytes a second or with a pause
-    between two slices.
+    between two slices. Unless told, a slice is what leaves in 100 ms, but 1024 bytes at most.
     """
 
     SHORT: ClassVar[str] = "bytes_per_s"
 
     bytes_per_s: Positive | None = None
     pause: Ms | None = None
-    slice_bytes: Positive = 1024
+    slice_bytes: Positive | None = None
 
     def __post_init__(self) -> None:
         if (self.bytes_per_s is None) is (self.pause is None):
             raise ValueError("give one of bytes_per_s and pause")
+
+    @property
+    def size(self) -> int:
+        """The bytes of a slice; few at a low speed, so that short answers are slow too."""
+        if self.slice_bytes is not None:
+            return self.slice_bytes
+        if self.bytes_per_s is None:
+            return _SLICE_BYTES
+        return max(1, min(_SLICE_BYTES, self.bytes_per_s // 10))
 
     @property
     def pause_ms(self) -> int:
@@ -133,7 +144,7 @@ class Slow(msgspec.Struct, frozen=True, kw_only=True):
         if self.pause is not None:
             return self.pause
         assert self.bytes_per_s is not None
-        return max(1, round(self.slice_bytes * 1000 / self.bytes_per_s))
+        return max(1, round(self.size * 1000 / self.bytes_per_s))
 
 
 class TruncateReply(msgspec.Struct, frozen=True, kw_only=True):

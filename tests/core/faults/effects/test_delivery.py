@@ -59,6 +59,22 @@ def test_bandwidth_is_a_pause_between_slices() -> None:
 
 
 @pytest.mark.parametrize(
+    ("slow", "size", "pause_ms"),
+    [
+        (Slow(pause=7), 1024, 7),
+        (Slow(bytes_per_s=1), 1, 1000),
+        (Slow(bytes_per_s=500), 50, 100),
+        (Slow(bytes_per_s=1_000_000), 1024, 1),
+        (Slow(bytes_per_s=500, slice_bytes=100), 100, 200),
+    ],
+)
+def test_a_short_answer_is_slow_too_because_a_slice_is_what_leaves_in_100_ms(
+    slow: Slow, size: int, pause_ms: int
+) -> None:
+    assert (slow.size, slow.pause_ms) == (size, pause_ms)
+
+
+@pytest.mark.parametrize(
     ("how", "same"),
     [
         ("wrong_size", slice(4, None)),
