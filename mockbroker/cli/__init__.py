@@ -18,6 +18,10 @@ main = LazyGroup(
         "produce": ("mockbroker.cli.produce:produce", "Send lines of standard input as records."),
         "consume": ("mockbroker.cli.consume:consume", "Print the records of a topic."),
         "groups": ("mockbroker.cli.groups:groups", "List, describe, reset and delete groups."),
+        "coordinator": (
+            "mockbroker.cli.coordinator:coordinator",
+            "Say who coordinates a group, and why.",
+        ),
         "journal": ("mockbroker.cli.journal:journal", "Print what happened to a cluster."),
         "verify": ("mockbroker.cli.journal:verify", "Say what must have happened; 1 if not."),
         "fault": ("mockbroker.cli.fault:fault", "Break a running cluster by rules."),

@@ -51,6 +51,7 @@ def play(tmp_path: Path) -> Play:
     return run
 
 
+@pytest.mark.covers("S312")
 def test_steps_run_in_order_beside_a_client_and_the_checks_hold(play: Play) -> None:
     lines = play(LOST_ACK, sys.executable, "-c", PRODUCE).output.splitlines()
     kinds = [line.split()[2] for line in lines if " steps[" in line]
@@ -62,6 +63,7 @@ def test_steps_run_in_order_beside_a_client_and_the_checks_hold(play: Play) -> N
     assert lines[-1] == "ok"
 
 
+@pytest.mark.covers("S312")
 def test_a_check_that_fails_prints_the_timeline_and_why(play: Play) -> None:
     text = """
     steps: [{action: {stop_broker: {node: 2}}}]

@@ -31,6 +31,7 @@ TABLES = {
 }
 OURS = {
     "mockbroker.coordinator.load.ms",
+    "mockbroker.partition.creation.ms",
     "mockbroker.replication",
     "mockbroker.replication.truncation",
     "record.validation",

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from mockbroker.admin.v1 import clock, cluster, controller, faults, journal, lifecycle
+from mockbroker.admin.v1 import clock, cluster, controller, coordinators, faults, journal, lifecycle
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Endpoint, json_response
 from mockbroker.admin.v1.endpoint import routes as routes_of
@@ -18,6 +18,7 @@ def endpoints(api: Api) -> list[Endpoint]:
     return [
         *cluster.endpoints(api),
         *controller.endpoints(api),
+        *coordinators.endpoints(api),
         *faults.endpoints(api),
         *clock.endpoints(api),
         *journal.endpoints(api),
