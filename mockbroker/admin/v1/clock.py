@@ -7,6 +7,7 @@ import msgspec
 from mockbroker.actors.clock import steerable_clock
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.core.errors import ActionError
 from mockbroker.core.faults.convert import Ms
 from mockbroker.core.faults.errors import RuleError
 
@@ -37,7 +38,7 @@ class ClockChange(msgspec.Struct, frozen=True):
 
 def endpoints(api: Api) -> list[Endpoint]:
     async def look() -> ClockView:
-        return ClockView(api.server.clock.now_ms(), steerable_clock().rate)
+        return ClockView(api.server.clock.now_ms(), _rate())
 
     async def show(call: Call) -> ClockView:  # noqa: ARG001
         return await api.run(look, ADVANCE_TIMEOUT_S)
@@ -50,6 +51,7 @@ def endpoints(api: Api) -> list[Endpoint]:
             raise RuleError("only", "it is for advance_ms, which is missing")
 
         async def carry_out() -> ClockView:
+            _rate()
             await _change(api, wanted)
             return await look()
 
@@ -68,6 +70,14 @@ def endpoints(api: Api) -> list[Endpoint]:
             problems=(409,),
         ),
     ]
+
+
+def _rate() -> float:
+    """In the cluster's run. Raises ActionError where its clock cannot be steered."""
+    try:
+        return steerable_clock().rate
+    except RuntimeError as error:
+        raise ActionError(str(error)) from None
 
 
 async def _change(api: Api, wanted: ClockChange) -> None:
