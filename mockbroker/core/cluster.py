@@ -21,6 +21,7 @@ from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.ids import IdSource, uuid_text
 from mockbroker.core.log.epoch_cache import NO_EPOCH
 from mockbroker.core.log.manager import LogManager, RetentionResult
+from mockbroker.core.log.told import tell_topic_created, tell_topic_deleted
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.presence import Presence
 from mockbroker.core.profiles import profile_of
@@ -132,6 +133,7 @@ class Cluster(Actions):
         # Who writes down what changes, if anybody does.
         self.recorder: Recorder | None = None
         self.journal: Journal | None = None
+        self.cause = ""  # the rule or action that is being carried out
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -261,6 +263,7 @@ class Cluster(Actions):
         if "." in name or "_" in name:
             self._unified_names.setdefault(name.replace(".", "_"), set()).add(name)
         self.metadata_changed(topic)
+        tell_topic_created(self, topic)
         for observer in self.on_topic_created:
             observer(topic)
 
@@ -302,6 +305,7 @@ class Cluster(Actions):
         if unified in self._unified_names:
             self._unified_names[unified].discard(name)
         self.metadata_changed(topic)
+        tell_topic_deleted(self, topic)
         for observer in self.on_topic_deleted:
             observer(topic)
         for partition in topic.partitions:

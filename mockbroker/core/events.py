@@ -104,7 +104,9 @@ class ReplicasMoved(msgspec.Struct, frozen=True):
 
 
 class WatermarkMoved(msgspec.Struct, frozen=True, gc=False):
-    """One replica's high watermark moved; told in gear two only (see `replication`)."""
+    """One replica's high watermark moved; told in gear two only (see `replication`), and where an
+    action or a rule, the `cause`, put it somewhere.
+    """
 
     at_ms: int
     topic: str
@@ -113,6 +115,7 @@ class WatermarkMoved(msgspec.Struct, frozen=True, gc=False):
     former: int
     high_watermark: int
     log_end_offset: int
+    cause: str = ""
 
 
 class LogTruncated(msgspec.Struct, frozen=True, gc=False):
@@ -124,6 +127,49 @@ class LogTruncated(msgspec.Struct, frozen=True, gc=False):
     node_id: int
     former_end_offset: int
     offset: int
+
+
+class RecordsRemoved(msgspec.Struct, frozen=True, gc=False):
+    """Records left the log of a partition's leader, from `first_offset` to `last_offset`.
+
+    `reason` is one of retention, compaction, delete_records, topic_deleted, truncation,
+    unclean_election, log_dir_failed; `cause` the rule or action that led to it at once, if any did.
+    Where not all in between went, `ranges` holds what did: pairs of first and last offsets, as
+    64-bit integers of this machine.
+    """
+
+    at_ms: int
+    topic: str
+    topic_id: str
+    partition: int
+    first_offset: int
+    last_offset: int
+    reason: str
+    cause: str
+    ranges: bytes = b""
+
+
+class MarkerWritten(msgspec.Struct, frozen=True, gc=False):
+    """A marker that ends a transaction in one partition was appended to its leader's log."""
+
+    at_ms: int
+    topic: str
+    topic_id: str
+    partition: int
+    offset: int
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+
+
+class TopicChanged(msgspec.Struct, frozen=True, gc=False):
+    """A topic was "created" or "deleted"; `topic_id` as Kafka writes ids."""
+
+    at_ms: int
+    topic: str
+    topic_id: str
+    change: str
+    partition_count: int
 
 
 class PreferredElectionFailed(msgspec.Struct, frozen=True, gc=False):
@@ -168,8 +214,8 @@ class TransactionMoved(msgspec.Struct, frozen=True, gc=False):
 class GroupMoved(msgspec.Struct, frozen=True, gc=False):
     """A group went from one state to another, by the names of DescribeGroups.
 
-    `generation` is that of a classic group, or the epoch of one of the new protocol. A `reason` is
-    known of classic groups only.
+    `protocol` is "classic" or "consumer" (KIP-848). `generation` is that of a classic group, or the
+    epoch of one of the new protocol. A `reason` is known of classic groups only.
     """
 
     at_ms: int
@@ -179,6 +225,7 @@ class GroupMoved(msgspec.Struct, frozen=True, gc=False):
     generation: int
     members: int
     reason: str
+    protocol: str = "classic"
 
 
 Event: TypeAlias = (
@@ -192,6 +239,9 @@ Event: TypeAlias = (
     | ReplicasMoved
     | WatermarkMoved
     | LogTruncated
+    | RecordsRemoved
+    | MarkerWritten
+    | TopicChanged
     | PreferredElectionFailed
     | LogDirFailed
     | NetworkChanged

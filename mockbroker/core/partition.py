@@ -20,6 +20,7 @@ import msgspec
 from mockbroker.core.log.producer_state import WrittenBatch
 from mockbroker.core.log.record_errors import Refusal
 from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.log.told import tell_removed, tell_watermark
 from mockbroker.core.log.validation import RECORD_LIST_TOO_LARGE, validate_batch
 from mockbroker.core.log.verification import Guard
 from mockbroker.core.replication.replica import Replica
@@ -179,9 +180,7 @@ class Partition:
         """The error for a request's current leader epoch: 74, 75 or 0; -1 is not checked."""
         if leader_epoch in (NO_EPOCH, self.leader_epoch):
             return _NONE
-        if leader_epoch < self.leader_epoch:
-            return _FENCED_LEADER_EPOCH
-        return _UNKNOWN_LEADER_EPOCH
+        return _FENCED_LEADER_EPOCH if leader_epoch < self.leader_epoch else _UNKNOWN_LEADER_EPOCH
 
     # -- appending ---------------------------------------------------------------------------------
 
@@ -324,6 +323,7 @@ class Partition:
 
     def force_high_watermark(self, offset: int) -> None:
         """Put the high watermark anywhere in the log, back as well. Watchers are told."""
+        tell_watermark(self._cluster, self, offset)
         self.high_watermark = offset
         self._refresh_last_stable_offset()
         self.notify()
@@ -354,9 +354,10 @@ class Partition:
             offset = self.high_watermark
         if offset < 0 or offset > self.high_watermark:
             return _OFFSET_OUT_OF_RANGE, -1
+        former = self.log.start_offset
         if self.log.move_start(offset):
-            self._refresh_last_stable_offset()
-            self.notify()
+            tell_removed(self._cluster, self, former, offset - 1, "delete_records")
+            self.log_start_moved()
         return _NONE, offset
 
     # -- leadership and life -----------------------------------------------------------------------
@@ -429,7 +430,7 @@ class Partition:
         self._watchers.pop(watcher, None)
 
     def log_start_moved(self) -> None:
-        """Retention moved the start of the log: watchers are told."""
+        """The start of the log was moved: watchers are told."""
         self._refresh_last_stable_offset()
         self.notify()
 

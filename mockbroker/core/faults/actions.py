@@ -142,7 +142,11 @@ def perform(
 
     Raises ActionError or ApiError, and then nothing has changed.
     """
-    result = ACTIONS[name].perform(cluster, arguments)
+    former, cluster.cause = cluster.cause, cause or name
+    try:
+        result = ACTIONS[name].perform(cluster, arguments)
+    finally:
+        cluster.cause = former
     if cluster.journal is not None:
         cluster.journal.fact(
             cluster.now_ms(),

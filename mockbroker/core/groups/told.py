@@ -41,5 +41,6 @@ def tell_consumer(cluster: Cluster, group: ConsumerGroup, former: GroupState) ->
             group.epoch,
             len(group.members),
             "",
+            "consumer",
         )
     )

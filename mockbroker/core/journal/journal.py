@@ -173,7 +173,7 @@ class Journal:
 
     def event(self, event: Event) -> None:
         """Something happened to the cluster; an observer for `Cluster.on_event`."""
-        self._fact(event.at_ms, "event", event)
+        self._fact(event.at_ms, "event", event, len(getattr(event, "ranges", "")))
 
     def topic_deleted(self, topic: NamedTopic) -> None:
         """Remember the name behind an id; an observer for `Cluster.on_topic_deleted`."""
@@ -197,10 +197,11 @@ class Journal:
         )
         self._closed.append((seq, info.id))
 
-    def _fact(self, now_ms: int, kind: str, fact: object) -> int:
+    def _fact(self, now_ms: int, kind: str, fact: object, more_bytes: int = 0) -> int:
         seq = self.last_seq = self.last_seq + 1
-        self._entries.append((FactEntry, ENTRY_BYTES, seq, now_ms, self._real_ns(), kind, fact))
-        self.bytes += ENTRY_BYTES
+        size = ENTRY_BYTES + more_bytes
+        self._entries.append((FactEntry, size, seq, now_ms, self._real_ns(), kind, fact))
+        self.bytes += size
         if self.bytes > self.bytes_max or self.followers:
             self._written()
         return seq

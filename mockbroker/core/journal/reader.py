@@ -40,6 +40,9 @@ KIND_OF: Mapping[type, str] = {
     cluster_events.PreferredElectionFailed: "election",
     cluster_events.WatermarkMoved: "watermark",
     cluster_events.LogTruncated: "watermark",
+    cluster_events.RecordsRemoved: "remove",
+    cluster_events.MarkerWritten: "marker",
+    cluster_events.TopicChanged: "topic",
     cluster_events.LogDirFailed: "broker",
     cluster_events.NetworkChanged: "broker",
     cluster_events.TransactionMoved: "transaction",
@@ -230,6 +233,8 @@ class JournalReader:
             kind = KIND_OF[type(fact)]
             told = {name: getattr(fact, name) for name in fact.__struct_fields__}
             told["change"] = told.get("change", type(fact).__name__)
+            if told.get("ranges"):
+                told["ranges"] = ranges_of(told["ranges"])
         else:
             told = dict(self._journal.facts_of(entry))
         fields: dict[str, Any] = {}
@@ -252,6 +257,12 @@ class JournalReader:
             message=message,
             **fields,
         )
+
+
+def ranges_of(packed: bytes) -> list[tuple[int, int]]:
+    """The first and last offsets that a `RecordsRemoved` holds in its `ranges`."""
+    numbers = memoryview(packed).cast("q")
+    return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
 def _facts(message: Any) -> dict[str, Any]:

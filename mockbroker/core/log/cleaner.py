@@ -150,6 +150,8 @@ class Cleaning:
         self, log: ReplicaLog, dirt: Dirt, configs: TopicConfigs, now_ms: int, keys_max: int
     ) -> None:
         self.result: Compacted | None = None
+        # What goes: first and last offsets of stretches, in turn. Markers do not count.
+        self.removed = array("q")
         self._log = log
         self._cuts = log.cuts
         self._dirt = dirt
@@ -311,6 +313,8 @@ class Cleaning:
             copy = None
         else:
             copy = yield from self._survivors(index, header, batch)
+        if copy is None and header.count and not header.is_control:
+            self._note_removed(header.base_offset, header.last_offset)
         if copy is None:
             if removes_empty:
                 return
@@ -373,9 +377,28 @@ class Cleaning:
         if not kept:
             return None
         new_horizon = not header.has_delete_horizon and not all(span[6] for span in kept)
-        if len(kept) == header.count and not new_horizon:
+        if len(kept) < header.count:
+            self._note_gaps(header, kept)
+        elif not new_horizon:
             return batch
         return rebuild(header, payload, kept, self._horizon_ms if new_horizon else None)
+
+    def _note_gaps(self, header: BatchHeader, kept: list[KeySpan]) -> None:
+        """Note what goes between and around the records of a batch that are kept."""
+        base = header.base_offset
+        expected = 0
+        for span in kept:
+            if span[4] > expected:
+                self._note_removed(base + expected, base + span[4] - 1)
+            expected = span[4] + 1
+        if expected <= header.last_offset_delta:
+            self._note_removed(base + expected, header.last_offset)
+
+    def _note_removed(self, first: int, last: int) -> None:
+        if self.removed and self.removed[-1] == first - 1:
+            self.removed[-1] = last
+        else:
+            self.removed.extend((first, last))
 
     def _newest_of(
         self, index: int, header: BatchHeader, spans: list[KeySpan]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.log.cleaner import Ahead, Cleaning, Compacted, find_dirt, next_due_ms
+from mockbroker.core.log.told import tell_compacted
 from mockbroker.core.own_logs import OwnLog, logs_of
 from mockbroker_protocol.records import RecordsError
 
@@ -84,6 +85,8 @@ class CompactionJob:
         if finished:
             self._current = None
             if cleaning.result is not None:
+                if own.log is partition.log and not partition.deleted:
+                    tell_compacted(self._cluster, partition, cleaning.removed)
                 self.results.append(_result(partition, own, cleaning.result))
         return False
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mockbroker.core.errors import ApiError
 from mockbroker.core.log import retention
 from mockbroker.core.log.ageing import Marks
+from mockbroker.core.log.told import tell_removed
 from mockbroker.core.log.upkeep_rounds import Rounds
 from mockbroker.core.own_logs import logs_of
 from mockbroker_protocol import ErrorCode
@@ -127,8 +128,12 @@ class LogManager:
         configs = partition.topic.configs
         marks = self._marks.get(partition, retention.UNAGED)
         for own in logs_of(partition):
+            start = own.log.start_offset
             removed = retention.enforce(own.log, configs, own.high_watermark, now_ms, marks)
             if removed is not None:
+                if own.log is partition.log and removed.log_start_offset > start:
+                    end = removed.log_start_offset - 1
+                    tell_removed(self._cluster, partition, start, end, "retention")
                 results.append(
                     RetentionResult(
                         partition.topic.name,

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import IsrChanged, LeaderChanged, ReplicasChanged
+from mockbroker.core.log.told import tell_lost
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker_protocol import ErrorCode
 
@@ -196,7 +197,9 @@ class PartitionChange:
         partition.partition_epoch += 1
         cluster.metadata_changed(partition.topic)
         if new_epoch:
+            former_log = partition.log
             partition.become_leader(leader, partition.leader_epoch + 1, self.isr)
+            tell_lost(cluster, partition, former_log, unclean=unclean, why=reason)
         elif self.isr != former_isr:
             partition.set_isr(self.isr)
         if replicas_changed:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from mockbroker.core.log.told import tell_marker
 from mockbroker.core.topic import GROUP_METADATA_TOPIC
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import ControlType, build_marker
@@ -111,6 +112,7 @@ class _MarkerWrite:
         result = partition.append_records(batch, now_ms)
         if result.error:
             return result.error, -1
+        tell_marker(self._cluster, partition, marker, result.last_offset)
         if groups is not None:
             groups.offsets.end_transaction(marker.producer_id, committed=marker.committed)
         return NONE, result.last_offset

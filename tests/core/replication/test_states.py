@@ -65,7 +65,7 @@ def test_without_a_delay_all_of_it_happens_at_once():
     world.cluster.create_topic("t", 100, 3)
     assert world.partitions() == ["NewPartition", "OnlinePartition"]
     assert world.replica(3) == ["NonExistentReplica", "NewReplica", "OnlineReplica"]
-    assert len(world.told) == 9  # whatever the number of partitions
+    assert len(world.told) == 10  # whatever the number of partitions
 
 
 def test_a_topic_that_is_deleted_before_it_has_leaders_gets_none():
