@@ -1,9 +1,10 @@
 """One client's connection: frames in, one request in flight, answers in order.
 
 As in Kafka's SocketServer, the next request is not looked at before the last answer has been
-written, so pipelined requests wait in the socket and a parked Fetch or JoinGroup holds up what is
-behind it. Handlers run synchronously on this task: there is one thread, so a handler call is
-atomic, and an answer that is ready costs no task switch.
+written, so pipelined requests wait in the socket and a parked JoinGroup holds up what is behind
+it. Unlike there, a parked Fetch does not (see `next_requests`). Handlers run synchronously on this
+task: there is one thread, so a handler call is atomic, and an answer that is ready costs no task
+switch.
 
 Requests that Kafka would not answer (unknown API, version out of range, bytes that do not parse)
 close the connection with one log line that names the peer, the API and the byte.
@@ -12,6 +13,7 @@ close the connection with one log line that names the peer, the API and the byte
 from __future__ import annotations
 
 import logging
+import socket
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -44,6 +46,7 @@ from mockbroker_protocol.exceptions import DecodeError, EncodeError
 from mockbroker_protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
+    from mockbroker.actors.next_requests import NextRequests
     from mockbroker.core.broker import Broker
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.faults.engine import Asked
@@ -85,10 +88,12 @@ class Connection:
         "_journal",
         "_listener",
         "_mute_ms",
+        "_next_requests",
         "_now_ms",
         "_request_bytes_max",
         "_routes",
         "_scope",
+        "_socket",
         "_start",
         "_stats",
         "_trace",
@@ -131,6 +136,14 @@ class Connection:
         # How long not to read after the answer that goes out now, or before a refused connection
         # is closed.
         self._mute_ms = refused_ms(cluster, broker, info)
+
+        self._next_requests: NextRequests | None = None
+        self._socket: socket.socket | None = None
+
+    def notice_next_requests(self, next_requests: NextRequests, sock: socket.socket) -> None:
+        """Let a Fetch that waits be answered once the client has asked for something else."""
+        self._next_requests = next_requests
+        self._socket = sock
 
     @property
     def info(self) -> ConnectionInfo:
@@ -195,7 +208,15 @@ class Connection:
 
     async def _wait_for(self, answer: Unanswered) -> Sequence[Buffer] | None:
         self.parked = True
-        rest = await answer.sent()
+        watch, sock, hurry = self._next_requests, self._socket, answer.hurry
+        if watch is None or sock is None or hurry is None:
+            rest = await answer.sent()
+        else:
+            watch.expect(sock, hurry)
+            try:
+                rest = await answer.sent()
+            finally:
+                watch.forget(sock)
         self.parked = False
         self.active_ms = self._now_ms()
         return rest
@@ -314,6 +335,8 @@ class Connection:
                 return self._watched(asked, context, route, started_ns)
         response = self._handle(context, request, route)
         if type(response) is Parked:
+            if response.hurry and not response.done and self._filled > self._start:
+                response.hurry()  # the next request is here already
             if not response.done:
                 answer = partial(self._answer, context, request, route, started_ns)
                 return Unanswered(response, answer, self._gate)

@@ -23,6 +23,7 @@ from mockbroker.actors.clock import ClusterClock, Timekeeper, steerable_clock
 from mockbroker.actors.clock_control import RunClock
 from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError
 from mockbroker.actors.connection import Connection, Trace
+from mockbroker.actors.next_requests import NextRequests
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.transport import SocketTransport, Transport
 from mockbroker.core.broker import Broker
@@ -71,6 +72,7 @@ class ClusterServer:
         self._spared_until_ms = 0  # none has been idle before that, as the clock was moved on
         self._watches_idle = False  # whether a timer is set for connections that grow idle
         self._nursery: trio.Nursery | None = None
+        self._next_requests = NextRequests() if NextRequests.possible() else None
         self.cluster.on_broker_state.append(self._broker_changed)
 
     def _make_cluster(self) -> Cluster:
@@ -166,6 +168,8 @@ class ClusterServer:
         """Close every port and connection. Idempotent."""
         for host in self.hosts.values():
             host.stop(reset=False)
+        if self._next_requests is not None:
+            self._next_requests.close()
         if self._security is not None:
             self._security.close()
         if self.data_dir is not None:
@@ -212,6 +216,8 @@ class ClusterServer:
             self._nursery = nursery
             self.cluster.clock_control = RunClock(self, nursery)
             nursery.start_soon(self.timekeeper.run)
+            if self._next_requests is not None:
+                nursery.start_soon(self._next_requests.run)
             if self.data_dir is not None:
                 nursery.start_soon(self.data_dir.run)
             for host in self.hosts.values():
@@ -286,23 +292,26 @@ class ClusterServer:
     def _connection(
         self, host: BrokerHost, listener: ListenerSpec, client: socket.socket, info: ConnectionInfo
     ) -> Connection:
-        if listener.security_protocol != "PLAINTEXT":
+        if listener.security_protocol == "PLAINTEXT":
+            connection = Connection(
+                self._kept(SocketTransport(client)),
+                self.cluster,
+                host.broker,
+                listener.name,
+                info,
+                self.stats,
+                self._trace,
+                host.gate,
+            )
+        else:
             secured = self.security.connect(
                 host, listener.name, client, info, self.stats, self._trace
             )
             secured.wrap_transport(self._kept)
-            return secured
-        transport = self._kept(SocketTransport(client))
-        return Connection(
-            transport,
-            self.cluster,
-            host.broker,
-            listener.name,
-            info,
-            self.stats,
-            self._trace,
-            host.gate,
-        )
+            connection = secured
+        if self._next_requests is not None:
+            connection.notice_next_requests(self._next_requests, client)
+        return connection
 
 
 @asynccontextmanager

@@ -31,6 +31,11 @@ class Unanswered:
         self._answer = answer
         self._gate = gate
 
+    @property
+    def hurry(self) -> Callable[[], None] | None:
+        """Completes the reply with what there is; None where it takes as long as it takes."""
+        return self._parked.hurry
+
     async def sent(self) -> Sequence[Buffer] | None:
         """Sleep until the reply is there and has been sent; returns what sending it returned.
 

@@ -102,6 +102,10 @@ class Watched(Unanswered):
         self._started_ns = started_ns
         self._acted = False
 
+    @property
+    def hurry(self) -> None:
+        """None: what rules have a hand in takes the time that they give it."""
+
     async def sent(self) -> Sequence[Buffer] | None:
         """Do what the rules say; what the socket did not take of the answer, None to close."""
         try:

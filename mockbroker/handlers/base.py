@@ -26,12 +26,17 @@ _MISSING: Any = object()
 
 
 class Parked(Generic[R]):
-    """A reply that will be completed later; the first completion wins."""
+    """A reply that will be completed later; the first completion wins.
 
-    __slots__ = ("_response", "on_complete")
+    `hurry`, where there is one, completes it with what there is: its client waits for more, but
+    only as long as nothing else is asked for.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_response", "hurry", "on_complete")
+
+    def __init__(self, hurry: Callable[[], None] | None = None) -> None:
         self._response: R = _MISSING
+        self.hurry = hurry
         # Set by the connection that waits; called once, with no arguments, at completion.
         self.on_complete: Callable[[], None] | None = None
 

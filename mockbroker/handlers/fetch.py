@@ -126,7 +126,7 @@ class _PendingFetch:
         self._request = request
         self._context = context
         self._reader = reader
-        self._parked: Parked[FetchResponse] = Parked()
+        self._parked: Parked[FetchResponse] = Parked(self._finish)
         self._timer: Timer | None = None
         self._watched = reader.partitions()
         # The leader epochs under which the fetcher began to wait.

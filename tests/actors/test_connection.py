@@ -24,6 +24,7 @@ from mockbroker_protocol.messages.list_groups import (
     ListGroupsResponse,
 )
 from mockbroker_protocol.messages.metadata import MetadataRequest
+from tests.support.waiting import wait_until
 
 TIMEOUT_S = 10.0
 
@@ -66,6 +67,16 @@ class Raw:
             return self.socket.recv(1) == b""
         except ConnectionResetError:
             return True
+
+
+def waits(kafka: Cluster) -> bool:
+    """Whether a request of some client is parked."""
+
+    def look(_: object) -> bool:
+        hosts = kafka.server.hosts.values()
+        return any(connection.parked for host in hosts for connection in host._connections)
+
+    return kafka.call(look)
 
 
 @pytest.fixture
@@ -264,7 +275,7 @@ def test_stopping_closes_the_connections_of_clients_that_wait() -> None:
             topics=[FetchTopic(topic="orders", partitions=partitions)],
         )
         raw.send(request(ApiKey.FETCH, 11, message))
-        raw.send(api_versions(2))  # read, and therefore seen, only once the Fetch is answered
+        wait_until(lambda: waits(kafka))
     assert raw.closed_without_an_answer()
     raw.socket.close()
 
