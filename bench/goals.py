@@ -80,6 +80,8 @@ GOALS: tuple[Goal, ...] = (
     Goal("retention-week", 0.2),
     Goal("snapshot-restore", 0.002),
     Goal("reset", 0.001),
+    Goal("spark-read", 1.0, ("real",)),
+    Goal("spark-batch-p50", 1.0, ("real",)),
 )
 
 

@@ -64,6 +64,9 @@ class Scale:
     """Transactions of one record that a turn makes, one after the other."""
     open_transactions: int = 5000
     aborted_transactions: int = 10_000
+    spark_records: int = 1_500_000
+    spark_batches: int = 12
+    """Micro-batches of a turn, the first of which does not count."""
 
 
 FULL = Scale(
@@ -74,6 +77,8 @@ QUICK = Scale(
     {100: 20_000_000, 1024: 50_000_000},
     *(3, 600, 1000, 2000, 10_000, 1000, 64_000_000),
     transactions=200,
+    spark_records=300_000,
+    spark_batches=6,
 )
 
 

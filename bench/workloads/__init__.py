@@ -16,6 +16,7 @@ from bench.workloads.footprint import (
 from bench.workloads.groups import Rebalance
 from bench.workloads.latency import Delivery, Sequential
 from bench.workloads.rules import IdleRules
+from bench.workloads.spark import BulkRead, MicroBatches
 from bench.workloads.transactions import (
     AbortedTransactions,
     OpenTransactions,
@@ -43,4 +44,6 @@ WORKLOADS: tuple[Workload, ...] = (
     PassingWeek(),
     Snapshots(),
     IdleRules(),
+    BulkRead(),
+    MicroBatches(),
 )
