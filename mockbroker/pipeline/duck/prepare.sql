@@ -1,0 +1,232 @@
+-- What several rules stand on. Rules read the tables of a run as they are (views of that name) and
+-- these. `k` is a partition: run, topic id and number. Large tables carry k alone, not the names.
+
+CREATE TEMP TABLE places AS
+SELECT CAST(row_number() OVER (ORDER BY run, topic_id, "partition") AS INTEGER) AS k,
+       run, topic_id, "partition", min(topic) AS topic
+FROM (
+    SELECT DISTINCT run, topic, topic_id, "partition" FROM records
+    UNION SELECT DISTINCT run, topic, topic_id, "partition" FROM deliveries
+    UNION SELECT run, topic, topic_id, "partition" FROM batches
+    UNION SELECT run, topic, topic_id, "partition" FROM fetches
+    UNION SELECT run, topic, topic_id, "partition" FROM commits
+    UNION SELECT run, topic, topic_id, "partition" FROM markers
+    UNION SELECT run, topic, topic_id, "partition" FROM removals
+)
+WHERE topic_id IS NOT NULL AND "partition" IS NOT NULL
+GROUP BY run, topic_id, "partition";
+
+CREATE TEMP TABLE stored AS
+SELECT k, append_seq, "offset", value_hash
+FROM records JOIN places USING (run, topic_id, "partition");
+
+CREATE TEMP TABLE brought AS
+SELECT k, response_seq, "position", "offset", value_hash
+FROM deliveries JOIN places USING (run, topic_id, "partition");
+
+-- Partitions' extents: a removal of "everything" is cut down to what there ever was.
+CREATE TEMP TABLE extents AS
+SELECT k, min("offset") AS first_offset, max("offset") AS last_offset FROM stored GROUP BY k;
+
+-- Names of topics that an application's own record can be held against.
+CREATE TEMP TABLE ambiguous AS
+SELECT run, topic FROM records GROUP BY run, topic HAVING min(topic_id) <> max(topic_id);
+
+-- Produced --------------------------------------------------------------------------------------
+
+CREATE TEMP TABLE sent AS
+SELECT k, b.* FROM batches AS b JOIN places USING (run, topic_id, "partition");
+
+CREATE TEMP TABLE marked AS
+SELECT k, m.run, m.seq, m.transaction, m.committed
+FROM markers AS m JOIN places USING (run, topic_id, "partition");
+
+-- Batches whose records are aborted.
+CREATE TEMP TABLE aborted AS
+SELECT DISTINCT k, append_seq
+FROM sent JOIN marked USING (k, transaction)
+WHERE append_seq IS NOT NULL AND NOT committed;
+
+-- Which offsets of an append were acknowledged: by its own answer, or by that to a retry.
+CREATE TEMP TABLE acknowledged AS
+SELECT k, append_seq, base_offset AS first_offset, last_offset
+FROM sent WHERE acknowledged AND append_seq IS NOT NULL
+UNION
+SELECT a.k, a.append_seq, r.base_offset, r.last_offset
+FROM sent AS a JOIN sent AS r USING (k, producer_id, producer_epoch, base_sequence)
+WHERE a.append_seq IS NOT NULL AND r.append_seq IS NULL AND r.acknowledged;
+
+-- Removed ---------------------------------------------------------------------------------------
+
+CREATE TEMP TABLE gone AS
+SELECT k, seq, reason IN ('retention', 'compaction', 'delete_records', 'topic_deleted') AS wanted,
+       cause,
+       greatest(r.first_offset, e.first_offset) AS first_offset,
+       least(r.last_offset, e.last_offset) AS last_offset
+FROM removals AS r JOIN places USING (run, topic_id, "partition") JOIN extents AS e USING (k);
+
+CREATE TEMP TABLE deleted AS
+SELECT DISTINCT k FROM removals JOIN places USING (run, topic_id, "partition")
+WHERE reason = 'topic_deleted';
+
+-- Removals once for each 1,024 offsets it touches, so that records find it by equality.
+CREATE TEMP TABLE gone_near AS
+SELECT k, bucket, seq, wanted, cause, first_offset, last_offset
+FROM gone, unnest(generate_series(first_offset // 1024, last_offset // 1024)) AS b(bucket)
+WHERE first_offset <= last_offset;
+
+-- Records that were thrown out, and the first removal that did it.
+CREATE TEMP TABLE thrown AS
+SELECT k, append_seq, "offset", min(seq) AS seq, min_by(cause, seq) AS cause
+FROM stored AS s JOIN gone_near AS g USING (k)
+WHERE NOT g.wanted AND g.bucket = s."offset" // 1024
+  AND s."offset" BETWEEN g.first_offset AND g.last_offset AND g.seq > s.append_seq
+GROUP BY k, append_seq, "offset";
+
+-- Appended batches of producers with an id whose first record is not thrown out.
+CREATE TEMP TABLE sequenced AS
+SELECT s.*
+FROM sent AS s
+WHERE s.append_seq IS NOT NULL AND s.producer_id IS NOT NULL AND s.base_sequence >= 0
+  AND NOT EXISTS (
+    SELECT 1 FROM thrown AS t
+    WHERE t.k = s.k AND t.append_seq = s.append_seq AND t."offset" = s.base_offset
+  );
+
+-- Answered --------------------------------------------------------------------------------------
+
+-- A partition of an answer, and what it brought. `straight`: offsets one above the other.
+CREATE TEMP TABLE answers AS
+SELECT f.k, f.run, f.seq, f.response_seq, f.connection, f."group", f.member, f.assignment, f.start,
+       f.isolation_level = 1 AS committed_only, f.fetch_offset, f.next_offset,
+       f.last_stable_offset, f.error,
+       coalesce(d.records, 0) AS records, d.lowest, d.highest, coalesce(d.straight, TRUE) AS straight
+FROM (SELECT k, fetches.* FROM fetches JOIN places USING (run, topic_id, "partition")) AS f
+LEFT JOIN (
+    SELECT k, response_seq, count(*) AS records, min("offset") AS lowest, max("offset") AS highest,
+           min("offset" - "position") = max("offset" - "position") AS straight
+    FROM brought GROUP BY k, response_seq
+) AS d USING (k, response_seq);
+
+-- Where an answer does not go on with the very next offset.
+CREATE TEMP TABLE leaps AS
+SELECT * FROM (
+    SELECT k, response_seq, "offset",
+           lag("offset") OVER (PARTITION BY k, response_seq ORDER BY "position") AS former
+    FROM brought SEMI JOIN (SELECT k, response_seq FROM answers WHERE NOT straight)
+         USING (k, response_seq)
+)
+WHERE "offset" <> former + 1;
+
+-- Two answers one behind the other, as the rules about what lies between them want them.
+CREATE TEMP TABLE pairs AS
+SELECT k, run, connection, response_seq, committed_only, fetch_offset, lowest,
+       coalesce(start = 'jump', FALSE) AS jumped,
+       CASE WHEN start = 'jump' THEN seq_before ELSE seq_in_stretch END AS former_seq,
+       CASE WHEN start = 'jump' THEN next_before ELSE next_in_stretch END AS former_next
+FROM (
+    SELECT *,
+           lag(response_seq) OVER stretch AS seq_in_stretch,
+           lag(next_offset) OVER stretch AS next_in_stretch,
+           lag(response_seq) OVER line AS seq_before,
+           lag(next_offset) OVER line AS next_before
+    FROM answers WHERE error IS NULL
+    WINDOW stretch AS (PARTITION BY k, assignment ORDER BY response_seq),
+           line AS (PARTITION BY k, connection ORDER BY response_seq)
+);
+
+-- Asked to commit ---------------------------------------------------------------------------------
+
+-- What the coordinator took, and the offset it had of the group just before.
+CREATE TEMP TABLE applied AS
+SELECT k, c.run, c.seq, c."group", c.member, c.generation, c."offset",
+       coalesce(c.reset, FALSE) AS reset,
+       lag(c.seq) OVER former AS former_seq, lag(c."offset") OVER former AS former_offset
+FROM commits AS c JOIN places USING (run, topic_id, "partition")
+WHERE c.applied
+WINDOW former AS (PARTITION BY k, c."group" ORDER BY c.seq);
+
+-- Ranges of offsets in which no record may be missing ---------------------------------------------
+
+-- How far a member had read when it committed.
+CREATE TEMP TABLE reaches AS
+SELECT * FROM (
+    SELECT k, seq, "group", "offset", is_commit,
+           max(next_offset) OVER so_far AS next_offset, min(response_seq) OVER so_far AS first_seq,
+           former_offset, reset
+    FROM (
+        SELECT k, "group", member, response_seq AS seq, FALSE AS is_commit, NULL AS "offset",
+               next_offset, response_seq, NULL AS former_offset, FALSE AS reset
+        FROM answers WHERE error IS NULL
+        UNION ALL
+        SELECT k, "group", member, seq, TRUE, "offset", NULL, NULL, former_offset, reset
+        FROM applied
+    )
+    WHERE "group" IS NOT NULL AND member IS NOT NULL
+    WINDOW so_far AS (PARTITION BY k, "group", member ORDER BY seq)
+)
+WHERE is_commit AND NOT reset AND "offset" IS NOT NULL AND next_offset IS NOT NULL;
+
+-- `at_seq`: the answer or commit, which only records appended before it can be missing from.
+CREATE TEMP TABLE ranges AS
+SELECT row_number() OVER () AS n, *
+FROM (
+    -- Before the first record of an answer, behind its last, and between two of them.
+    SELECT 'answer' AS what, k, response_seq AS at_seq, NULL AS first_seq, NULL AS "group",
+           committed_only AS without_aborted,
+           fetch_offset AS first_offset, least(coalesce(lowest, next_offset), next_offset) AS end_offset
+    FROM answers WHERE error IS NULL
+    UNION ALL
+    SELECT 'answer', k, response_seq, NULL, NULL, committed_only,
+           greatest(highest + 1, fetch_offset), next_offset
+    FROM answers WHERE error IS NULL AND highest IS NOT NULL
+    UNION ALL
+    SELECT 'answer', k, response_seq, NULL, NULL, committed_only,
+           greatest(below + 1, fetch_offset), least("offset", next_offset)
+    FROM answers JOIN (
+        SELECT k, response_seq, former AS below, "offset" FROM leaps
+        ANTI JOIN (SELECT k, response_seq FROM leaps WHERE "offset" <= former)
+             USING (k, response_seq)
+        UNION ALL
+        -- An answer that goes back somewhere is put in order first.
+        SELECT k, response_seq,
+               lag("offset") OVER (PARTITION BY k, response_seq ORDER BY "offset"), "offset"
+        FROM brought SEMI JOIN (SELECT k, response_seq FROM leaps WHERE "offset" <= former)
+             USING (k, response_seq)
+    ) USING (k, response_seq)
+    WHERE error IS NULL AND below IS NOT NULL
+    UNION ALL
+    SELECT 'pair', k, response_seq, former_seq, NULL, committed_only, former_next, fetch_offset
+    FROM pairs WHERE former_next IS NOT NULL
+    UNION ALL
+    SELECT 'commit', k, seq, first_seq, "group", TRUE,
+           CASE WHEN former_offset > next_offset THEN former_offset ELSE next_offset END, "offset"
+    FROM reaches
+)
+WHERE first_offset < end_offset;
+
+-- The records that are in such ranges.
+CREATE TEMP TABLE inside AS
+SELECT r.n, r.k, r.at_seq, s.append_seq, s."offset"
+FROM stored AS s
+JOIN (
+    SELECT n, k, at_seq, without_aborted, ranges.first_offset, end_offset, bucket
+    FROM ranges JOIN extents USING (k),
+         unnest(generate_series(greatest(ranges.first_offset, extents.first_offset) // 256,
+                                least(end_offset - 1, extents.last_offset) // 256)) AS b(bucket)
+) AS r ON r.k = s.k AND r.bucket = s."offset" // 256
+LEFT JOIN aborted AS a ON a.k = s.k AND a.append_seq = s.append_seq
+WHERE s."offset" >= r.first_offset AND s."offset" < r.end_offset AND s.append_seq < r.at_seq
+  AND NOT (r.without_aborted AND a.append_seq IS NOT NULL);
+
+-- The first record missing from each.
+CREATE TEMP TABLE missing AS
+SELECT n, min("offset") AS "offset"
+FROM inside AS i
+WHERE NOT EXISTS (
+    SELECT 1 FROM gone_near AS g
+    WHERE g.k = i.k AND g.bucket = i."offset" // 1024
+      AND i."offset" BETWEEN g.first_offset AND g.last_offset
+      AND g.seq > i.append_seq AND g.seq < i.at_seq
+)
+GROUP BY n;

@@ -1,0 +1,24 @@
+-- Delivered to a read_committed consumer, and the record is aborted.
+WITH suspects AS (
+    SELECT a.k, a.run, a.connection, a.response_seq, d."offset"
+    FROM (SELECT k, append_seq, "offset" FROM stored SEMI JOIN aborted USING (k, append_seq)) AS s
+    JOIN brought AS d USING (k, "offset")
+    JOIN answers AS a ON a.k = d.k AND a.response_seq = d.response_seq AND a.committed_only
+    GROUP BY ALL
+), there AS (
+    -- What stood at the offset when the answer was given: the last one.
+    SELECT f.k, f.connection, f.response_seq, f."offset", max(s.append_seq) AS append_seq
+    FROM suspects AS f JOIN stored AS s ON s.k = f.k AND s."offset" = f."offset"
+    WHERE s.append_seq < f.response_seq
+      AND NOT EXISTS (
+        SELECT 1 FROM gone_near AS g
+        WHERE g.k = s.k AND g.bucket = s."offset" // 1024
+          AND s."offset" BETWEEN g.first_offset AND g.last_offset
+          AND g.seq > s.append_seq AND g.seq < f.response_seq
+      )
+    GROUP BY ALL
+)
+SELECT p.run, 'bug' AS verdict, 'wire' AS level, p.topic, p.topic_id, p."partition", t."offset",
+       'connection:' || t.connection AS subject,
+       t.append_seq AS first_seq, t.response_seq AS last_seq, NULL AS rule
+FROM there AS t SEMI JOIN aborted USING (k, append_seq) JOIN places AS p USING (k)

@@ -1,0 +1,26 @@
+-- A write of a producer id of which a higher epoch had been given out.
+WITH epochs AS (
+    SELECT run, producer_id, producer_epoch, min(seq) AS seq
+    FROM transactions
+    WHERE producer_id IS NOT NULL AND producer_epoch IS NOT NULL
+    GROUP BY ALL
+    UNION ALL
+    SELECT DISTINCT run, producer_id, producer_epoch, CAST(NULL AS BIGINT)
+    FROM sent WHERE producer_id IS NOT NULL
+), fences AS (
+    -- For each epoch the first time that a higher one was given out.
+    SELECT DISTINCT run, producer_id, producer_epoch,
+           min(seq) OVER (
+             PARTITION BY run, producer_id ORDER BY producer_epoch DESC
+             RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+           ) AS seq
+    FROM epochs
+)
+SELECT s.run, CASE WHEN s.append_seq IS NOT NULL THEN 'bug' ELSE 'report' END AS verdict,
+       'wire' AS level, p.topic, p.topic_id, p."partition", s.base_offset AS "offset",
+       'producer:' || s.producer_id AS subject,
+       f.seq AS first_seq, coalesce(s.append_seq, s.seq) AS last_seq, NULL AS rule
+FROM sent AS s
+JOIN fences AS f USING (run, producer_id, producer_epoch)
+JOIN places AS p USING (k)
+WHERE f.seq < coalesce(s.append_seq, s.seq) AND (s.append_seq IS NOT NULL OR s.error IS NOT NULL)

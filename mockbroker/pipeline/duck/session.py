@@ -1,0 +1,97 @@
+"""DuckDB over the tables of a store: each table a view of its own name, with the column `run`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.pipeline.store import Store, StoreError
+from mockbroker.pipeline.tables import TABLES, duckdb_columns
+
+if TYPE_CHECKING:
+    import duckdb
+
+# What DuckDB may take before it puts things on disk.
+MEMORY_LIMIT = "2GB"
+
+
+class Session:
+    """A DuckDB in memory; a context manager. What does not fit goes to a directory of its own,
+    which is gone at the end. `connection` is DuckDB's.
+    """
+
+    def __init__(self, memory_limit: str | None = None) -> None:
+        self._spill = tempfile.TemporaryDirectory(prefix="mockbroker-duckdb-")
+        config = {
+            "memory_limit": memory_limit or MEMORY_LIMIT,
+            "temp_directory": self._spill.name,
+            "preserve_insertion_order": False,
+            # Nothing is fetched at run time.
+            "autoinstall_known_extensions": False,
+        }
+        try:
+            self.connection: duckdb.DuckDBPyConnection = _duckdb().connect(config=config)
+        except BaseException:
+            self._spill.cleanup()
+            raise
+
+    def close(self) -> None:
+        self.connection.close()
+        self._spill.cleanup()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def view(self, table: str, files: Sequence[Path]) -> None:
+        """Let `table` be what these Parquet files hold; the run of each is in its path."""
+        if not files:
+            self.connection.execute(f"CREATE TABLE {table} ({duckdb_columns(table)})")
+            return
+        names = ", ".join(_quoted(str(file)) for file in files)
+        self.connection.execute(
+            f"CREATE VIEW {table} AS SELECT * FROM read_parquet([{names}], "  # noqa: S608
+            "hive_partitioning = true, hive_types = {'run': VARCHAR})"
+        )
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
+        """What a query gives, each row by the names of its columns."""
+        answer = self.connection.execute(sql, parameters)
+        names = [column[0] for column in answer.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+
+def open_session(store: Store, memory_limit: str | None = None) -> Session:
+    """A session over the runs of a store. Raises StoreError where DuckDB is not installed."""
+    session = Session(memory_limit)
+    try:
+        for table in TABLES:
+            session.view(table, store.files(table))
+    except BaseException:
+        session.close()
+        raise
+    return session
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise StoreError(
+            "this needs DuckDB: pip install 'mockbroker[pipeline]', or use --engine spark"
+        ) from None
+    return duckdb
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,240 @@
+"""What became of records in the log, by hand-made journals."""
+
+from __future__ import annotations
+
+from tests.pipeline.duck.journal import Journal, value
+
+
+def test_one_offset_with_two_values_is_a_bug() -> None:
+    """A delivery told another value than the acknowledged record has."""
+    journal = Journal()
+    journal.batch(10, 0, 3)
+    journal.fetch(20, 0, 3)
+    assert journal.brief("inconsistent_offset") == []
+    journal.fetch(30, 0, 3, values={1: 5})
+    assert journal.brief("inconsistent_offset") == [("bug", 1, None, 10, 30)]
+
+
+def test_deliveries_of_an_offset_without_a_record_are_held_against_each_other() -> None:
+    """The journal need not know the record."""
+    journal = Journal()
+    journal.fetch(20, 0, 3)
+    journal.fetch(30, 0, 3)
+    assert journal.brief("inconsistent_offset") == []
+    journal.fetch(40, 2, 3, values={2: 5})
+    assert journal.brief("inconsistent_offset") == [("bug", 2, None, 20, 40)]
+
+
+def test_what_was_not_acknowledged_may_be_overwritten() -> None:
+    """Two records at an offset are a bug only if both were acknowledged, or one was read."""
+    journal = Journal()
+    journal.batch(10, 63, 2, acknowledged=False)
+    journal.batch(20, 63, 2, values=[1, 2])
+    assert journal.brief("inconsistent_offset") == []
+    journal.fetch(30, 64, 65)
+    assert journal.brief("inconsistent_offset") == [("bug", 64, None, 20, 30)]
+
+
+def test_an_acknowledged_retry_acknowledges_the_batch() -> None:
+    """The first answer was lost; the retry's counts, if it is the same batch."""
+    producer = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0}
+    journal = Journal()
+    journal.batch(10, 0, 2, acknowledged=False, **producer)
+    journal.batch(20, 0, 2, values=[1, value(1)])
+    assert journal.brief("inconsistent_offset") == []
+    journal.retry(30, 0, 2, **{**producer, "base_sequence": 2})
+    assert journal.brief("inconsistent_offset") == []
+    journal.retry(40, 0, 2, **producer)
+    assert journal.brief("inconsistent_offset") == [("bug", 0, None, 10, 20)]
+
+
+def test_one_id_at_two_offsets() -> None:
+    """A bug of one idempotent producer, a report otherwise; equal values prove nothing."""
+    journal = Journal()
+    journal.batch(10, 0, 1, ids=["a"], values=[1], producer_id=4)
+    journal.batch(20, 1, 1, ids=["b"], values=[1], producer_id=4)
+    assert journal.brief("duplicate") == []
+    journal.batch(30, 2, 1, ids=["a"], producer_id=4)
+    journal.batch(40, 3, 1, ids=["b"])
+    assert journal.brief("duplicate") == [
+        ("bug", 2, "id:a", 10, 30),
+        ("report", 3, "id:b", 20, 40),
+    ]
+
+
+def test_an_aborted_or_discarded_record_is_no_duplicate() -> None:
+    """It was sent again because it had gone."""
+    journal = Journal()
+    journal.batch(10, 0, 1, ids=["a"], transaction="1/1")
+    journal.marker(15, 1, "1/1", committed=False)
+    journal.batch(20, 2, 1, ids=["b"])
+    journal.removal(25, 2, 2, "truncation")
+    journal.batch(30, 2, 2, ids=["a", "b"])
+    assert journal.brief("duplicate") == []
+
+
+def test_one_sequence_number_twice_is_a_bug() -> None:
+    """Of one producer id and epoch; another epoch begins anew, what was truncated is sent again."""
+    journal = Journal()
+    producer = {"producer_id": 4, "producer_epoch": 0, "base_sequence": 0}
+    journal.batch(10, 0, 2, **producer)
+    journal.batch(20, 2, 2, **{**producer, "producer_epoch": 1})
+    journal.batch(30, 4, 2, **{**producer, "base_sequence": 2})
+    journal.removal(35, 4, 5, "unclean_election")
+    journal.batch(40, 4, 2, **{**producer, "base_sequence": 2})
+    assert journal.brief("duplicate") == []
+    journal.batch(50, 6, 2, **producer)
+    assert journal.brief("duplicate") == [("bug", 6, "producer:4", 10, 50)]
+
+
+def test_an_acknowledged_record_that_was_thrown_out_is_lost() -> None:
+    """A bug; where a rule did it, a report that names the rule. Retention may take what it will."""
+    journal = Journal()
+    journal.batch(10, 0, 4)
+    journal.batch(20, 4, 1, acknowledged=False)
+    journal.removal(30, 0, 0, "retention")
+    journal.removal(40, 0, 1, "truncation")
+    journal.removal(50, 3, 4, "unclean_election", "the-rule")
+    assert journal.brief("lost_write") == [
+        ("bug", 1, "client:c", 10, 40),
+        ("report", 3, "client:c", 10, 50),
+    ]
+    assert [found.rule for found in journal.findings("lost_write")] == [None, "the-rule"]
+
+
+def test_a_removal_concerns_only_what_was_there() -> None:
+    """What is appended later at the same offset is another record."""
+    journal = Journal()
+    journal.batch(10, 0, 1, acknowledged=False)
+    journal.removal(20, 0, 1 << 62, "truncation")
+    journal.batch(30, 0, 2)
+    assert journal.brief("lost_write") == []
+
+
+def test_what_the_application_had_acknowledged_must_have_been_there() -> None:
+    """By offset, or by id where it knows no offset; over a gap there is no verdict."""
+    journal = Journal()
+    journal.batch(10, 0, 1, ids=["a"])
+    journal.operation(1, "acked", offset=0, id="a")
+    journal.operation(2, "acked", id="a")
+    journal.operation(3, "failed", offset=9)
+    assert journal.brief("lost_write") == []
+    journal.operation(4, "acked", offset=1)
+    journal.operation(5, "acked", id="b", partition=None)
+    lost = [("bug", None, "app", None, None), ("bug", 1, "app", None, None)]
+    assert journal.brief("lost_write") == lost
+    journal.gap(3, 4)
+    assert {found[0] for found in journal.brief("lost_write")} == {"undecided"}
+
+
+def test_where_a_topic_was_made_anew_an_applications_word_proves_nothing() -> None:
+    """It names topics, not ids."""
+    journal = Journal()
+    journal.batch(10, 0, 1)
+    journal.operation(1, "acked", offset=5)
+    assert len(journal.brief("lost_write")) == 1
+    journal.row("records", topic="t", topic_id="id-2", partition=0, append_seq=50, offset=0)
+    assert journal.brief("lost_write") == []
+
+
+def test_a_transaction_that_is_committed_in_part_is_torn() -> None:
+    """Complete, with a commit marker in one partition and none in the other."""
+    journal = Journal()
+    journal.batch(10, 0, 1, transaction="1/1")
+    other = {"topic": "t", "topic_id": "id-t", "partition": 1}
+    journal.row(
+        "batches", **other, seq=11, append_seq=12, base_offset=0, last_offset=0, transaction="1/1"
+    )
+    journal.marker(20, 1, "1/1", committed=True)
+    assert journal.brief("torn_transaction") == []
+    for seq, state in ((15, "PrepareCommit"), (25, "CompleteCommit")):
+        journal.row("transactions", seq=seq, transaction="1/1", state=state)
+    assert journal.brief("torn_transaction") == [("bug", None, "1/1", 10, 25)]
+    journal.row("removals", **other, seq=30, first_offset=0, last_offset=9, reason="topic_deleted")
+    assert journal.brief("torn_transaction") == []
+
+
+def test_a_transaction_whose_markers_agree_is_whole() -> None:
+    """All aborted, or all committed."""
+    for committed in (True, False):
+        journal = Journal()
+        journal.batch(10, 0, 1, transaction="1/1")
+        journal.batch(12, 1, 1, transaction="1/1")
+        journal.marker(20, 2, "1/1", committed=committed)
+        journal.row("transactions", seq=25, transaction="1/1", state="CompleteCommit")
+        assert journal.brief("torn_transaction") == []
+
+
+def test_what_was_sent_later_stands_earlier() -> None:
+    """Sequence numbers go up with offsets, unless they turn over."""
+    journal = Journal()
+    producer = {"producer_id": 4, "producer_epoch": 0}
+    journal.batch(10, 0, 2, **producer, base_sequence=(1 << 31) - 2)
+    journal.batch(20, 2, 2, **producer, base_sequence=0)
+    journal.batch(30, 4, 2, **producer, base_sequence=4)
+    assert journal.brief("non_monotonic_send") == []
+    journal.batch(40, 6, 2, **producer, base_sequence=2)
+    assert journal.brief("non_monotonic_send") == [("bug", 6, "producer:4", 30, 40)]
+
+
+def test_a_process_says_in_which_order_it_sent() -> None:
+    """Without idempotence that is a report."""
+    journal = Journal()
+    journal.batch(10, 0, 1, ids=["b"], producer_id=4)
+    journal.batch(20, 1, 1, ids=["a"], producer_id=4)
+    journal.batch(30, 2, 1, ids=["c"])
+    for seq, id_ in ((1, "c"), (2, "a"), (3, "b"), (4, "c")):
+        journal.operation(seq, "send", id=id_)
+    assert journal.brief("non_monotonic_send") == [
+        ("bug", 1, "app", 10, 20),
+        ("report", 2, "app", 20, 30),
+    ]
+
+
+def test_a_fenced_producer_that_writes_is_a_zombie() -> None:
+    """Appended: a bug; refused: a report; before the new epoch, or with it: nothing."""
+    journal = Journal()
+    old, new = {"producer_id": 4, "producer_epoch": 0}, {"producer_id": 4, "producer_epoch": 2}
+    for seq, epoch in ((5, 0), (20, 1), (22, 2)):
+        journal.row("transactions", seq=seq, producer_id=4, producer_epoch=epoch)
+    journal.batch(10, 0, 1, **old)
+    journal.batch(30, 1, 1, **new)
+    journal.retry(32, 0, 1, **old)
+    assert journal.brief("zombie_write") == []
+    journal.batch(40, 2, 1, **old)
+    journal.refused(50, "INVALID_PRODUCER_EPOCH", **old)
+    journal.refused(60, "INVALID_PRODUCER_EPOCH", producer_id=4, producer_epoch=1)
+    assert sorted(journal.brief("zombie_write"), key=str) == [
+        ("bug", 2, "producer:4", 20, 40),
+        ("report", None, "producer:4", 20, 50),
+        ("report", None, "producer:4", 22, 60),
+    ]
+
+
+def test_watermarks_stand_in_order() -> None:
+    """Those that are known; a cause makes it a report."""
+    journal = Journal()
+    place = {"topic": "t", "topic_id": "id-t", "partition": 0, "broker": 1}
+    marks = {"log_start_offset": 0, "last_stable_offset": 4, "high_watermark": 5}
+    journal.row("watermarks", **place, seq=1, **marks, log_end_offset=6)
+    journal.row("watermarks", **place, seq=2, high_watermark=9)
+    assert journal.brief("watermark_order") == []
+    journal.row("watermarks", **place, seq=3, **{**marks, "high_watermark": None}, log_end_offset=3)
+    journal.row("watermarks", **place, seq=4, **{**marks, "high_watermark": 3}, cause="a-rule")
+    assert journal.brief("watermark_order") == [
+        ("bug", 3, "broker:1", 3, 3),
+        ("report", 3, "broker:1", 4, 4),
+    ]
+
+
+def test_a_high_watermark_goes_back_within_its_leader_epoch() -> None:
+    """On one broker; in another epoch it may."""
+    journal = Journal()
+    place = {"topic": "t", "topic_id": "id-t", "partition": 0}
+    for seq, broker, epoch, high in ((1, 1, 0, 5), (2, 2, 0, 3), (3, 1, 1, 4), (4, 1, None, 2)):
+        journal.row(
+            "watermarks", **place, seq=seq, broker=broker, leader_epoch=epoch, high_watermark=high
+        )
+    assert journal.brief("watermark_back") == []
+    journal.row("watermarks", **place, seq=9, broker=1, leader_epoch=1, high_watermark=3, cause="x")
+    assert journal.brief("watermark_back") == [("report", 3, "broker:1", 3, 9)]

@@ -1,0 +1,41 @@
+"""DuckDB finds in two thousand histories, taken at one go, what the oracle finds in each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mockbroker.pipeline.duck import Session, judge
+from mockbroker.pipeline.findings import ANOMALIES, Finding
+from mockbroker.pipeline.tables import TABLES
+from tests.pipeline.flat import write_flat
+from tests.pipeline.oracle import audit_by_force
+from tests.pipeline.plants import made
+
+HISTORIES = 2_000
+
+
+@pytest.mark.covers("S267")
+def test_duckdb_agrees_with_the_oracle_on_every_history(tmp_path: Path) -> None:
+    """Every finding with its verdict, place, subject, evidence and rule; none twice."""
+    stories = [made(number).story for number in range(HISTORIES)]
+    write_flat(stories, tmp_path)
+    with Session() as session:
+        for table in TABLES:
+            session.connection.execute(
+                f"CREATE VIEW {table} AS FROM read_parquet('{tmp_path / table}.parquet')"
+            )
+        findings = judge(session)
+    wanted = {
+        bare(finding) for story in stories for finding in audit_by_force(story.run, story.tables)
+    }
+    assert {finding.anomaly for finding in wanted} == set(ANOMALIES)
+    found = [bare(finding) for finding in findings]
+    assert set(found) - wanted == set()
+    assert wanted - set(found) == set()
+    assert len(found) == len(wanted)
+
+
+def bare(finding: Finding) -> Finding:
+    return finding._replace(details=None)
