@@ -1,0 +1,8 @@
+"""The PySpark jobs over the tables of one or more runs.
+
+Nouns: `Inputs` are the tables of runs as DataFrames. A *job* is a function from `Inputs` to a
+DataFrame: the audit (`audit/`), lag, rebalances, latency, the effect of faults, skew, ISRs. Each
+module is also a program: `spark-submit --py-files mockbroker.zip lag.py <directory>`.
+
+Nothing here needs a broker, and of mockbroker only `mockbroker.pipeline.{tables,findings,store}`.
+"""

@@ -1,0 +1,174 @@
+"""What several rules look at: batches that were aborted, acknowledged, removed; answers; ranges.
+
+Each frame is derived once (`Inputs.derive`) and named in the rules' queries in braces. Records and
+deliveries are read as few times as can be: `appends` and `answers` boil them down to one row for
+each batch and answer, with a checksum of what it holds, and only where these do not add up
+(`index.doubtful`) do rules look at single records.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.pipeline.findings import FINDING_COLUMNS
+from mockbroker.pipeline.tables import WANTED_REMOVALS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from mockbroker.pipeline.spark.inputs import Inputs
+
+_FINDING_TYPES = {
+    "partition": "int",
+    "offset": "bigint",
+    "first_seq": "bigint",
+    "last_seq": "bigint",
+}
+
+_WANTED = ", ".join(f"'{reason}'" for reason in WANTED_REMOVALS)
+
+# Sums of these two halves of a hash cannot overflow, and both agree only if the rows do.
+_SUMS = """
+    sum(hash & 4294967295) AS low, sum(shiftrightunsigned(hash, 32)) AS high"""
+
+
+def findings(frame: DataFrame, anomaly: str, level: str) -> DataFrame:
+    """Rows with some of a finding's columns, as whole findings.
+
+    Of findings that are equal but for their details one stays.
+    """
+    given = set(frame.columns)
+    fixed = {"anomaly": f"'{anomaly}'", "level": f"'{level}'"}
+    columns = [
+        f"CAST({fixed.get(name, f'`{name}`' if name in given else 'NULL')} AS "
+        f"{_FINDING_TYPES.get(name, 'string')}) AS `{name}`"
+        for name in FINDING_COLUMNS
+    ]
+    whole = frame.selectExpr(*columns)
+    return whole.dropDuplicates([name for name in FINDING_COLUMNS if name != "details"])
+
+
+def no_findings(inputs: Inputs) -> DataFrame:
+    columns = [
+        f"CAST(NULL AS {_FINDING_TYPES.get(name, 'string')}) AS `{name}`"
+        for name in FINDING_COLUMNS
+    ]
+    return inputs.spark.sql(f"SELECT {', '.join(columns)} WHERE false")
+
+
+def prepare(inputs: Inputs) -> None:
+    """Derive all that the rules name."""
+    inputs.derive("unwanted", _unwanted, keep=True)
+    inputs.derive("aborted", _aborted, keep=True)
+    inputs.derive("acks", _acks)
+    inputs.derive("appends", _appends, keep=True)
+    inputs.derive("stretches", _stretches, keep=True)
+    inputs.derive("answers", _answers)
+    inputs.derive("readings", _readings, keep=True)
+    inputs.derive("pairs", _pairs, keep=True)
+
+
+def _unwanted(inputs: Inputs) -> DataFrame:
+    """Removals for a reason that nobody wanted."""
+    return inputs.sql(f"SELECT * FROM {{removals}} WHERE coalesce(reason, '') NOT IN ({_WANTED})")
+
+
+def _aborted(inputs: Inputs) -> DataFrame:
+    """Batches of transactions that were aborted."""
+    return inputs.sql("""
+        SELECT DISTINCT b.k, b.append_seq, b.base_offset AS lo, b.last_offset AS hi
+        FROM {batches} b
+        LEFT SEMI JOIN {markers} m
+          ON m.k = b.k AND m.transaction = b.transaction AND NOT m.committed
+        WHERE b.append_seq IS NOT NULL
+    """)
+
+
+def _acks(inputs: Inputs) -> DataFrame:
+    """For an appended batch, the offsets that an answer acknowledged, to it or to a retry."""
+    return inputs.sql("""
+        SELECT k, append_seq, base_offset AS lo, last_offset AS hi
+        FROM {batches} WHERE acknowledged AND append_seq IS NOT NULL
+        UNION ALL
+        SELECT b.k, b.append_seq, r.base_offset, r.last_offset
+        FROM {batches} r
+        JOIN {batches} b
+          ON b.k = r.k AND b.producer_id = r.producer_id
+         AND b.producer_epoch = r.producer_epoch AND b.base_sequence = r.base_sequence
+        WHERE r.acknowledged AND r.append_seq IS NULL AND b.append_seq IS NOT NULL
+    """)
+
+
+def _appends(inputs: Inputs) -> DataFrame:
+    """The records of each append: how many, from where to where, and their checksum."""
+    return inputs.sql(f"""
+        SELECT k, append_seq, count(*) AS n, min(offset) AS lo, max(offset) AS hi, {_SUMS}
+        FROM (SELECT *, xxhash64(offset, value_hash) AS hash FROM {{records}})
+        GROUP BY k, append_seq
+    """)
+
+
+def _stretches(inputs: Inputs) -> DataFrame:
+    """The deliveries of each answer, by how far their offsets are ahead of their positions.
+
+    Within such a stretch offsets go up one by one, so it need not be looked at row by row.
+    """
+    return inputs.sql(f"""
+        SELECT k, response_seq, offset - position AS shift, count(*) AS n,
+               min(position) AS first_position, max(position) AS last_position,
+               min(offset) AS lo, max(offset) AS hi, {_SUMS}
+        FROM (SELECT *, xxhash64(offset, value_hash) AS hash FROM {{deliveries}})
+        GROUP BY k, response_seq, offset - position
+    """)
+
+
+def _answers(inputs: Inputs) -> DataFrame:
+    """What each answer brought of a partition; `orderly` if its offsets only go up."""
+    return inputs.sql("""
+        SELECT k, response_seq, sum(n) AS n, min(lo) AS lo, max(hi) AS hi,
+               sum(low) AS low, sum(high) AS high, bool_and(orderly) AS orderly
+        FROM (
+            SELECT *,
+                   n = last_position - first_position + 1
+                   AND coalesce(first_position > lag(last_position) OVER positions, true)
+                   AND coalesce(shift > lag(shift) OVER positions, true) AS orderly
+            FROM {stretches}
+            WINDOW positions AS (PARTITION BY k, response_seq ORDER BY first_position, shift)
+        )
+        GROUP BY k, response_seq
+    """)
+
+
+def _readings(inputs: Inputs) -> DataFrame:
+    """The rows of `fetches` with what they brought; `brought` is 0 where that is nothing."""
+    return inputs.sql("""
+        SELECT f.run, f.k, f.topic, f.topic_id, f.partition, f.response_seq, f.connection,
+               f.assignment, f.start, f.`group`, f.member, f.error,
+               coalesce(f.isolation_level, 0) = 1 AS committed,
+               f.fetch_offset, f.next_offset, f.last_stable_offset,
+               coalesce(a.n, 0) AS brought, a.lo, a.hi, a.orderly,
+               coalesce(a.low, 0) AS low, coalesce(a.high, 0) AS high
+        FROM {fetches} f
+        LEFT JOIN {answers} a ON a.k = f.k AND a.response_seq = f.response_seq
+    """)
+
+
+def _pairs(inputs: Inputs) -> DataFrame:
+    """Answers without an error, each with the one before it that it is held against."""
+    return inputs.sql("""
+        SELECT run, k, topic, topic_id, partition, connection, committed, fetch_offset, lo,
+               IF(jumped, connection_next, assignment_next) AS expected,
+               IF(jumped, 'report', 'bug') AS verdict, response_seq,
+               IF(jumped, connection_seq, assignment_seq) AS before_seq
+        FROM (
+            SELECT *, coalesce(start = 'jump', false) AS jumped,
+                   lag(next_offset) OVER by_connection AS connection_next,
+                   lag(response_seq) OVER by_connection AS connection_seq,
+                   lag(next_offset) OVER by_assignment AS assignment_next,
+                   lag(response_seq) OVER by_assignment AS assignment_seq
+            FROM {readings} WHERE error IS NULL
+            WINDOW by_connection AS (PARTITION BY k, connection ORDER BY response_seq),
+                   by_assignment AS (PARTITION BY k, assignment ORDER BY response_seq)
+        )
+        WHERE IF(jumped, connection_seq, assignment_seq) IS NOT NULL
+    """)

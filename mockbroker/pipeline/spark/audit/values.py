@@ -1,0 +1,144 @@
+"""Values at offsets: `inconsistent_offset` and `duplicate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.pipeline.findings import WIRE
+from mockbroker.pipeline.spark.audit.facts import findings, no_findings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from mockbroker.pipeline.spark.inputs import Inputs
+
+
+def inconsistent_offset(inputs: Inputs) -> DataFrame:
+    """One offset with several values, over acknowledged records and all deliveries.
+
+    Answers that are not doubtful brought the values of the records, and offsets that are not
+    reused have one record each: so only what is doubtful or reused can hold a second value.
+    """
+    inputs.derive("suspects", _suspects, keep=True)
+    if not inputs.rows("suspects"):
+        return no_findings(inputs)
+    found = inputs.sql("""
+        SELECT run, topic, topic_id, partition, offset, 'bug' AS verdict,
+               min(seq) AS first_seq, max(seq) AS last_seq,
+               to_json(named_struct('values', sort_array(collect_set(value_hash)))) AS details
+        FROM (
+            SELECT r.run, r.topic, r.topic_id, r.partition, r.offset, value_hash,
+                   append_seq AS seq
+            FROM {records} r
+            LEFT SEMI JOIN {suspects} s ON s.k = r.k AND s.offset = r.offset
+            LEFT SEMI JOIN {acks} a ON a.k = r.k AND a.append_seq = r.append_seq
+                AND r.offset BETWEEN a.lo AND a.hi
+            UNION ALL
+            SELECT d.run, d.topic, d.topic_id, d.partition, d.offset, value_hash,
+                   response_seq AS seq
+            FROM {deliveries} d
+            LEFT SEMI JOIN {suspects} s ON s.k = d.k AND s.offset = d.offset
+        )
+        GROUP BY run, topic, topic_id, partition, offset
+        HAVING min(value_hash) <> max(value_hash)
+    """)
+    return findings(found, "inconsistent_offset", WIRE)
+
+
+def _suspects(inputs: Inputs) -> DataFrame:
+    """Offsets with several values among what is doubtful and the records there."""
+    if not inputs.rows("doubtful") and not inputs.rows("reused"):
+        return inputs.sql("SELECT k, offset FROM {deliveries} WHERE false")
+    inputs.derive("looked_at", _looked_at)
+    return inputs.sql("""
+        SELECT k, offset
+        FROM (
+            SELECT k, offset, value_hash FROM {doubtful_deliveries}
+            UNION ALL
+            SELECT r.k, r.offset, r.value_hash FROM {records} r
+            LEFT SEMI JOIN {looked_at} o ON o.k = r.k AND o.offset = r.offset
+            UNION ALL
+            SELECT r.k, r.offset, r.value_hash FROM {records} r
+            LEFT SEMI JOIN {reused} u ON u.k = r.k AND r.offset BETWEEN u.lo AND u.hi
+        )
+        GROUP BY k, offset HAVING min(value_hash) <> max(value_hash)
+    """)
+
+
+def _looked_at(inputs: Inputs) -> DataFrame:
+    return inputs.sql("SELECT DISTINCT k, offset FROM {doubtful_deliveries}")
+
+
+def duplicate(inputs: Inputs) -> DataFrame:
+    """One id at several offsets of a partition, or one batch of a producer appended twice."""
+    return findings(_by_sequence(inputs).unionByName(_by_id(inputs)), "duplicate", WIRE)
+
+
+def _by_id(inputs: Inputs) -> DataFrame:
+    inputs.derive("twins", _twins, keep=True)
+    return inputs.sql("""
+        WITH standing AS (
+            SELECT r.run, r.k, r.topic, r.topic_id, r.partition, r.offset, r.id, r.append_seq
+            FROM {records} r
+            LEFT SEMI JOIN {twins} t ON t.twin = xxhash64(r.k, r.id)
+            LEFT ANTI JOIN {aborted} a ON a.k = r.k AND a.append_seq = r.append_seq
+            LEFT ANTI JOIN {unwanted} u ON u.k = r.k AND u.seq > r.append_seq
+                AND r.offset BETWEEN u.first_offset AND u.last_offset
+            WHERE r.id IS NOT NULL
+        ), ordered AS (
+            SELECT *, first_value(offset) OVER same AS first_offset,
+                   first_value(append_seq) OVER same AS first_append
+            FROM standing
+            WINDOW same AS (PARTITION BY k, id ORDER BY offset, append_seq)
+        )
+        SELECT o.run, o.topic, o.topic_id, o.partition, o.offset, concat('id:', o.id) AS subject,
+               IF(b.producer_id = f.producer_id, 'bug', 'report') AS verdict,
+               least(o.append_seq, o.first_append) AS first_seq,
+               greatest(o.append_seq, o.first_append) AS last_seq,
+               to_json(named_struct('first_offset', o.first_offset)) AS details
+        FROM ordered o
+        LEFT JOIN {batches} b ON b.k = o.k AND b.append_seq = o.append_seq
+        LEFT JOIN {batches} f ON f.k = o.k AND f.append_seq = o.first_append
+        WHERE o.offset > o.first_offset
+    """)
+
+
+def _twins(inputs: Inputs) -> DataFrame:
+    """Ids that occur several times in a partition, as hashes: one number shuffles faster."""
+    return inputs.sql("""
+        SELECT twin FROM (SELECT xxhash64(k, id) AS twin FROM {records} WHERE id IS NOT NULL)
+        GROUP BY twin HAVING count(*) > 1
+    """)
+
+
+def _by_sequence(inputs: Inputs) -> DataFrame:
+    inputs.derive("sent", sent)
+    return inputs.sql("""
+        SELECT run, topic, topic_id, partition, base_offset AS offset,
+               concat('producer:', producer_id) AS subject, 'bug' AS verdict,
+               least(append_seq, first_append) AS first_seq,
+               greatest(append_seq, first_append) AS last_seq,
+               to_json(named_struct('first_offset', first_offset,
+                                    'base_sequence', base_sequence)) AS details
+        FROM (
+            SELECT *, first_value(base_offset) OVER same AS first_offset,
+                   first_value(append_seq) OVER same AS first_append,
+                   row_number() OVER same AS number
+            FROM {sent}
+            WINDOW same AS (
+                PARTITION BY k, producer_id, producer_epoch, base_sequence
+                ORDER BY base_offset, append_seq
+            )
+        )
+        WHERE number > 1
+    """)
+
+
+def sent(inputs: Inputs) -> DataFrame:
+    """Appended batches with a sequence, whose first record was not thrown out."""
+    return inputs.sql("""
+        SELECT b.* FROM {batches} b
+        LEFT ANTI JOIN {unwanted} u ON u.k = b.k AND u.seq > b.append_seq
+            AND b.base_offset BETWEEN u.first_offset AND u.last_offset
+        WHERE b.append_seq IS NOT NULL AND b.producer_id IS NOT NULL AND b.base_sequence >= 0
+    """)

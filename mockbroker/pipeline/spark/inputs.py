@@ -1,0 +1,205 @@
+"""The tables of runs as DataFrames."""
+
+from __future__ import annotations
+
+import itertools
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.pipeline.spark.errors import JobError
+from mockbroker.pipeline.spark.session import fit
+from mockbroker.pipeline.store import Run, StoreError, open_store
+from mockbroker.pipeline.tables import TABLES, spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Derived = Callable[["Inputs"], "DataFrame"]
+
+# A partition of a topic of a run as one number, for joins.
+K = "xxhash64(run, topic_id, partition) AS k"
+
+# Rows of a kept frame that still are few: it goes whole to every task that joins with it.
+BROADCAST_ROWS = 100_000
+
+_numbers = itertools.count(1)
+
+
+class Inputs:
+    """The tables of one or more runs, each a DataFrame with the columns `run` and `k`.
+
+    `k` stands for run, topic id and partition: one number is cheaper to join by than two texts.
+    `sql` asks them; what stands in braces is a table, or a frame derived from tables (`derive`).
+    """
+
+    def __init__(
+        self, spark: SparkSession, frames: Mapping[str, DataFrame], runs: Iterable[Run] = ()
+    ) -> None:
+        self.spark = spark
+        self.runs = tuple(runs)
+        self._plain = {name: frames.get(name) for name in TABLES}
+        self._frames: dict[str, DataFrame] = {}
+        self._counts: dict[str, int] = {}
+        self._views: dict[str, str] = {}
+
+    def table(self, name: str) -> DataFrame:
+        """A table. Raises KeyError where there is none of that name."""
+        if name not in self._frames:
+            plain = self._plain[name]
+            if plain is None:
+                plain = empty(self.spark, name)
+            if "topic_id" in plain.columns:
+                plain = plain.selectExpr("*", K)
+            self._frames[name] = plain
+        return self._frames[name]
+
+    def has(self, name: str) -> bool:
+        """Whether a table has any row."""
+        if name not in self._counts:
+            plain = self._plain[name]
+            self._counts[name] = 0 if plain is None else len(plain.limit(1).collect())
+        return self._counts[name] > 0
+
+    def sql(self, query: str, **frames: DataFrame) -> DataFrame:
+        """The answer to a query; names in braces are tables, derived frames, or `frames`."""
+        wanted = {field for _, field, _, _ in string.Formatter().parse(query) if field}
+        views = {
+            name: self._view(name, frames[name]) if name in frames else self._known(name)
+            for name in wanted
+        }
+        return self.spark.sql(query.format(**views))
+
+    def derive(self, name: str, how: Derived, *, keep: bool = False) -> DataFrame:
+        """A frame that several rules need, made once; with `keep` its rows are kept as well."""
+        if name not in self._frames:
+            frame = how(self)
+            self._frames[name] = self.keep(frame, name) if keep else frame
+        return self._frames[name]
+
+    def frame(self, name: str) -> DataFrame:
+        """A derived frame. Raises KeyError where it was not derived yet."""
+        return self._frames[name]
+
+    def keep(self, frame: DataFrame, name: str) -> DataFrame:
+        """Compute a frame now, and keep its rows on the executors under a name.
+
+        What is made of it then starts from these rows: rules build on each other so often that
+        Spark would otherwise plan for minutes. A frame without rows becomes one that Spark knows
+        to be empty, a small one is sent to where it is joined with a big one.
+        """
+        kept = frame.localCheckpoint()
+        self._counts[name] = count = kept.count()
+        if count == 0:
+            return nothing(self.spark, kept)
+        return kept.hint("broadcast") if count <= BROADCAST_ROWS else kept
+
+    def rows(self, name: str) -> int:
+        """How many rows a kept frame has. Raises KeyError where it is not kept."""
+        return self._counts[name]
+
+    def forget(self) -> None:
+        """Let go of what was derived; Spark frees the rows once nobody holds a frame of them."""
+        for view in set(self._views.values()):
+            self.spark.catalog.dropTempView(view)
+        self._views.clear()
+        self._frames.clear()
+
+    def _known(self, name: str) -> str:
+        """The view of a table or of a derived frame."""
+        if name not in self._views:
+            self._views[name] = self._view(
+                name, self.table(name) if name in TABLES else self._frames[name]
+            )
+        return self._views[name]
+
+    def _view(self, name: str, frame: DataFrame) -> str:
+        view = f"mockbroker_{name}_{next(_numbers)}"
+        frame.createOrReplaceTempView(view)
+        self._views.setdefault(view, view)
+        return view
+
+
+def read(
+    spark: SparkSession,
+    path: Path | str,
+    runs: Iterable[str] | None = None,
+    *,
+    incomplete: bool = False,
+) -> Inputs:
+    """The runs of a directory, or those that are named.
+
+    A directory that this process can see is checked first; one elsewhere (`s3a://…`, `hdfs://…`)
+    is left to Spark. Raises JobError when it is no directory of runs, when it is broken, or when
+    a run is not complete, unless `incomplete`.
+    """
+    if "://" in str(path) and not str(path).startswith("file:"):
+        return _read_elsewhere(spark, str(path), runs)
+    directory = Path(str(path).removeprefix("file://"))
+    try:
+        store = open_store(directory, runs)
+        store.check(incomplete=incomplete)
+    except StoreError as error:
+        raise JobError(str(error)) from None
+    names = [run.run for run in store.runs]
+    files = {table: store.files(table) for table in TABLES}
+    fit(spark, sum(file.stat().st_size for table in files for file in files[table]))
+    frames = {
+        table: _parquet(spark, table, str(directory / table), None if runs is None else names)
+        for table in TABLES
+        if files[table]
+    }
+    return Inputs(spark, frames, store.runs)
+
+
+def from_rows(spark: SparkSession, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Inputs:
+    """Small tables out of rows; what a row leaves out is null. For tests and notebooks."""
+    import pyarrow as pa
+
+    from mockbroker.pipeline.store import arrow_schema
+
+    frames = {}
+    for name, rows in tables.items():
+        schema = arrow_schema(name).append(pa.field("run", pa.string()))
+        data = pa.Table.from_pylist([dict(row) for row in rows], schema)
+        if data.num_rows:
+            frames[name] = spark.createDataFrame(data, spark_schema(name))
+    return Inputs(spark, frames)
+
+
+def empty(spark: SparkSession, table: str) -> DataFrame:
+    """A table without rows."""
+    return _nothing(spark, [column.split(" ", 1) for column in spark_schema(table).split(", ")])
+
+
+def nothing(spark: SparkSession, frame: DataFrame) -> DataFrame:
+    """A frame with the columns of another, and without rows."""
+    fields = frame.schema.fields
+    return _nothing(spark, [[f"`{f.name}`", f.dataType.simpleString()] for f in fields])
+
+
+def _nothing(spark: SparkSession, columns: Iterable[Sequence[str]]) -> DataFrame:
+    """Spark knows that this is empty when it plans, and drops whole joins with it."""
+    nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in columns)
+    return spark.sql(f"SELECT {nulls} WHERE false")
+
+
+def _parquet(spark: SparkSession, table: str, place: str, runs: Iterable[str] | None) -> DataFrame:
+    frame = spark.read.schema(spark_schema(table)).option("basePath", place).parquet(place)
+    return frame if runs is None else frame.where(frame["run"].isin(list(runs)))
+
+
+def _read_elsewhere(spark: SparkSession, path: str, runs: Iterable[str] | None) -> Inputs:
+    from pyspark.errors import AnalysisException
+
+    frames = {}
+    for table in TABLES:
+        try:
+            frames[table] = _parquet(spark, table, f"{path.rstrip('/')}/{table}", runs)
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" not in str(error):
+                raise
+    if not frames:
+        raise JobError(f"{path} holds no table of a run: give the directory that was exported")
+    return Inputs(spark, frames)
