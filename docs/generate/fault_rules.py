@@ -67,6 +67,15 @@ def told(kind: type) -> str:
     return " ".join(text.split()) if kind.__doc__ else ""
 
 
+def braced(kind: type[msgspec.Struct]) -> str:
+    """The names in a struct; what those hold that are structs themselves."""
+    words = []
+    for name, (_, type_, _) in struct_fields(kind).items():
+        inner = takes(type_)
+        words.append(f"{name}: {inner}" if inner.startswith("{") else name)
+    return "{" + ", ".join(words) + "}"
+
+
 def takes(type_: Any) -> str:
     """A type in words."""
     origin, args = get_origin(type_), get_args(type_)
@@ -82,5 +91,5 @@ def takes(type_: Any) -> str:
     if origin is dict:
         return "mapping"
     if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
-        return "{" + ", ".join(struct_fields(type_)) + "}"
+        return braced(type_)
     return {str: "text", int: "number", float: "number", bool: "true or false"}.get(type_, "any")
