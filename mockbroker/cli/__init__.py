@@ -27,6 +27,7 @@ main = LazyGroup(
         "fault": ("mockbroker.cli.fault:fault", "Break a running cluster by rules."),
         "action": ("mockbroker.cli.steer:action", "Do something to a cluster, by name."),
         "clock": ("mockbroker.cli.steer:clock", "Show the cluster's clock, freeze it, move it."),
+        "settle": ("mockbroker.cli.steer:settle", "Wait until a cluster has come to rest."),
         "snapshot": ("mockbroker.cli.steer:snapshot", "Take snapshots, and go back to them."),
         "reset": ("mockbroker.cli.steer:reset", "Let a cluster be as it was at its start."),
         "scenario": ("mockbroker.cli.scenario:scenario", "Play a cluster's day from a file."),

@@ -32,6 +32,7 @@ from mockbroker.core.journal.filters import EventMatcher
 from mockbroker.core.journal.reader import JournalReader
 from mockbroker.core.journal.verify import Expectation, JournalGapError, explain, one_line, verify
 from mockbroker.core.journal.waiting import Waiter
+from mockbroker.core.settling import Settling, unsettled
 
 BAD_USAGE = 2
 # What is shown of the journal when a scenario failed, and how much of it.
@@ -75,6 +76,16 @@ class Run:
                 f"{len(waiter.found)} events match after {wait.timeout} ms of real time, "
                 f"not {wait.count}"
             )
+
+    async def settle(self, timeout_ms: int) -> None:
+        settled = threading.Event()
+        settling = Settling(self._cluster, settled.set)
+        try:
+            await trio.to_thread.run_sync(settled.wait, timeout_ms / 1000, abandon_on_cancel=True)
+        finally:
+            settling.stop()
+        if not settled.is_set():
+            raise ScenarioFailedError("; ".join(unsettled(self._cluster)))
 
     async def action(self, value: tuple[str, msgspec.Struct]) -> None:
         name, arguments = value

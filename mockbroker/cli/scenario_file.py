@@ -50,6 +50,7 @@ class StepEntry(msgspec.Struct, frozen=True):
     advance: Ms | None = None
     freeze: bool | None = None
     verify: dict[str, object] | None = None
+    settle: Ms | None = None
 
 
 class ScenarioFile(msgspec.Struct, frozen=True):

@@ -112,6 +112,19 @@ def restore(api: AdminClient, name: str) -> None:
 
 
 @click.command()
+@click.option("--timeout", default="30s", show_default=True, help="How long to wait at most.")
+@admin_command
+def settle(api: AdminClient, timeout: str) -> None:
+    """Wait until the cluster has come to rest; 1 if it has not.
+
+    Then every replica is in sync, every partition's preferred leader leads, and every group is
+    stable or empty.
+    """
+    wait_ms = milliseconds(timeout)
+    api.post("/v1/settle", {"timeout_ms": wait_ms}, wait_s=wait_ms / 1000)
+
+
+@click.command()
 @admin_command
 def reset(api: AdminClient) -> None:
     """Let the cluster be as it was at its start: its topics made anew, and no rules."""

@@ -31,6 +31,8 @@ steps:
   - wait: {match: {kind: response, api: Produce, error: none}, count: 2, timeout: 60s}
   - action: {stop_broker: {node: 2, how: unclean}}
   - advance: 1h
+  - action: {start_broker: {node: 2}}
+  - settle: 60s
   - clear_faults: true
 checks:
   - {match: {kind: append, topic: orders}, exactly: 1}
@@ -55,7 +57,7 @@ def play(tmp_path: Path) -> Play:
 def test_steps_run_in_order_beside_a_client_and_the_checks_hold(play: Play) -> None:
     lines = play(LOST_ACK, sys.executable, "-c", PRODUCE).output.splitlines()
     kinds = [line.split()[2] for line in lines if " steps[" in line]
-    assert kinds == ["wait", "wait", "action", "advance", "clear_faults"]
+    assert kinds == ["wait", "wait", "action", "advance", "action", "settle", "clear_faults"]
     assert [line.split()[1] for line in lines if line.endswith(" holds")] == [
         "checks[0]",
         "checks[1]",
@@ -80,6 +82,11 @@ def test_a_check_that_fails_prints_the_timeline_and_why(play: Play) -> None:
     [
         ("steps: [{action: {stop_broker: {node: 9}}}]", "steps[0].action: "),
         ("steps: [{wait: {match: {kind: append}, timeout: 1}}]", "0 events match after 1 ms"),
+        (
+            "steps: [{action: {stop_broker: {node: 2}}}, {settle: 10ms}]\n"
+            "cluster: {topics: [{name: t, replication_factor: 3}]}",
+            "steps[1].settle: t-0: broker 2 is not in sync",
+        ),
         ("steps: [{verify: {match: {kind: append}}}]", "steps[0].verify: 0 events match"),
     ],
 )

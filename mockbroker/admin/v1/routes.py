@@ -6,7 +6,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from mockbroker.admin.v1 import clock, cluster, controller, coordinators, faults, journal, lifecycle
+from mockbroker.admin.v1 import (
+    clock,
+    cluster,
+    controller,
+    coordinators,
+    faults,
+    journal,
+    lifecycle,
+    settling,
+)
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Endpoint, json_response
 from mockbroker.admin.v1.endpoint import routes as routes_of
@@ -23,6 +32,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         *clock.endpoints(api),
         *journal.endpoints(api),
         *lifecycle.endpoints(api),
+        *settling.endpoints(api),
     ]
 
 
