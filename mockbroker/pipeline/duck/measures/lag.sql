@@ -1,0 +1,42 @@
+-- How far each group was behind on each partition, each time that became known: by the high
+-- watermark, and by the last stable offset, as they were last told.
+WITH told AS (
+    SELECT run, seq, virtual_ms, topic, topic_id, "partition", high_watermark, last_stable_offset,
+           log_end_offset, FALSE AS is_commit
+    FROM watermarks
+    WHERE high_watermark IS NOT NULL OR last_stable_offset IS NOT NULL
+), groups_there AS (
+    SELECT DISTINCT run, topic_id, "partition", "group" FROM commits WHERE applied
+), events AS (
+    SELECT t.*, g."group"
+    FROM told AS t JOIN groups_there AS g USING (run, topic_id, "partition")
+    UNION ALL
+    SELECT run, seq, virtual_ms, topic, topic_id, "partition", NULL, NULL, NULL, TRUE,
+           "group"
+    FROM commits WHERE applied
+), so_far AS (
+    SELECT run, "group", topic, topic_id, "partition", seq, virtual_ms, is_commit,
+           last_value(CASE WHEN is_commit THEN seq END IGNORE NULLS) OVER line AS commit_seq,
+           last_value(high_watermark IGNORE NULLS) OVER line AS high_watermark,
+           last_value(last_stable_offset IGNORE NULLS) OVER line AS last_stable_offset,
+           last_value(log_end_offset IGNORE NULLS) OVER line AS log_end_offset
+    FROM events
+    WINDOW line AS (
+        PARTITION BY run, topic_id, "partition", "group" ORDER BY seq
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    )
+), with_commit AS (
+    SELECT s.*, c."offset" AS committed
+    FROM so_far AS s
+    LEFT JOIN commits AS c
+      ON c.run = s.run AND c."group" = s."group" AND c.topic_id = s.topic_id
+     AND c."partition" = s."partition" AND c.seq = s.commit_seq AND c.applied
+)
+SELECT run, "group", topic, topic_id, "partition", seq, virtual_ms, committed,
+       last_stable_offset, high_watermark, log_end_offset,
+       CASE WHEN high_watermark > committed THEN high_watermark - committed
+            WHEN high_watermark <= committed THEN 0 END AS lag,
+       CASE WHEN last_stable_offset > committed THEN last_stable_offset - committed
+            WHEN last_stable_offset <= committed THEN 0 END AS lag_read_committed
+FROM with_commit
+ORDER BY run, "group", topic, "partition", seq

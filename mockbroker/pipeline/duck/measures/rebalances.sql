@@ -1,0 +1,56 @@
+-- A rebalance: from the group's leaving a settled state to its being settled again, and on to the
+-- last member's first answer with records of its new partitions or, without any, its assignment.
+WITH steps AS (
+    SELECT *,
+           sum(CASE WHEN former IN ('Stable', 'Empty') AND state NOT IN ('Stable', 'Empty', 'Dead')
+                    THEN 1 ELSE 0 END) OVER (PARTITION BY run, "group" ORDER BY seq) AS number
+    FROM groups
+), spans AS (
+    SELECT run, "group", number, min(protocol) AS protocol, min(seq) AS start_seq,
+           min(virtual_ms) AS start_ms, min_by(reason, seq) AS cause,
+           min(seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS settled_seq,
+           min(virtual_ms) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS settled_ms,
+           min_by(generation, seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS generation,
+           min_by(members, seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS members
+    FROM steps WHERE number > 0
+    GROUP BY ALL
+), bounded AS (
+    SELECT *, lead(start_seq) OVER (PARTITION BY run, "group" ORDER BY number) AS next_seq
+    FROM spans
+), given AS (
+    SELECT *, lag(member) OVER (
+             PARTITION BY run, "group", topic_id, "partition" ORDER BY seq) AS former_member
+    FROM assignments
+), of_span AS (
+    SELECT b.run, b."group", b.number, g.member, g.seq, g.virtual_ms, g.former_member, b.next_seq
+    FROM bounded AS b JOIN given AS g
+      ON g.run = b.run AND g."group" = b."group" AND g.seq >= b.start_seq
+     AND (b.next_seq IS NULL OR g.seq < b.next_seq)
+), returns AS (
+    SELECT a.run, a."group", a.number, a.member, min(a.virtual_ms) AS assigned_ms,
+           min(f.virtual_ms) AS fetched_ms
+    FROM (
+        SELECT run, "group", number, member, min(seq) AS seq, min(virtual_ms) AS virtual_ms,
+               min(next_seq) AS next_seq
+        FROM of_span GROUP BY ALL
+    ) AS a
+    LEFT JOIN fetches AS f
+      ON f.run = a.run AND f."group" = a."group" AND f.member = a.member AND f.response_seq > a.seq
+     AND (a.next_seq IS NULL OR f.response_seq < a.next_seq) AND f.error IS NULL
+    GROUP BY ALL
+), moved AS (
+    SELECT run, "group", number,
+           count(*) FILTER (WHERE former_member IS DISTINCT FROM member) AS moved,
+           count(*) AS partitions
+    FROM of_span GROUP BY ALL
+), back AS (
+    SELECT run, "group", number, max(coalesce(fetched_ms, assigned_ms)) AS back_ms
+    FROM returns GROUP BY ALL
+)
+SELECT b.run, b."group", b.protocol, b.generation, b.cause, b.start_seq, b.start_ms, b.settled_ms,
+       k.back_ms, greatest(b.settled_ms, k.back_ms) - b.start_ms AS took_ms, b.members,
+       coalesce(m.partitions, 0) AS partitions, coalesce(m.moved, 0) AS moved
+FROM bounded AS b
+LEFT JOIN moved AS m USING (run, "group", number)
+LEFT JOIN back AS k USING (run, "group", number)
+ORDER BY b.run, b."group", b.start_seq

@@ -1,0 +1,78 @@
+"""From findings to a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from mockbroker.pipeline.duck.measures import MEASURES, measure
+from mockbroker.pipeline.duck.session import Session
+from mockbroker.pipeline.findings import Finding
+from mockbroker.pipeline.report.evidence import cases
+from mockbroker.pipeline.report.model import Gap, Report, Row
+from mockbroker.pipeline.report.outcomes import MATERIAL, outcomes
+from mockbroker.pipeline.store import Store
+
+# Of each anomaly, so many findings are shown with the journal around them.
+CASES_MAX = 20
+
+
+def build_report(
+    store: Store,
+    session: Session,
+    findings: Sequence[Finding],
+    *,
+    engine: str,
+    measures: Mapping[str, Sequence[Row]] | None = None,
+    with_cases: bool = True,
+) -> Report:
+    """The report about a store's runs. `session` is over the same store; the findings may come from
+    either engine. Without `measures`, DuckDB measures.
+    """
+    gaps = [
+        Gap(row["run"], row["first_seq"], row["last_seq"], row["reason"])
+        for row in session.rows(
+            "SELECT run, first_seq, last_seq, reason FROM gaps ORDER BY run, first_seq"
+        )
+    ]
+    has_material = {
+        anomaly: any(_any(session, *where) for where in wanted)
+        for anomaly, wanted in MATERIAL.items()
+    }
+    if measures is None:
+        measures = {name: measure_rows(session, name) for name in MEASURES} if with_cases else {}
+    return Report(
+        directory=str(store.path),
+        engine=engine,
+        runs=store.runs,
+        gaps=gaps,
+        outcomes=outcomes(
+            findings, has_material, _any(session, "operations", ""), gaps, store.runs
+        ),
+        findings=findings,
+        cases=cases(session, _shown(findings)) if with_cases else (),
+        measures=measures,
+    )
+
+
+def measure_rows(session: Session, name: str) -> list[Row]:
+    """What DuckDB measures, each row by the names of its columns."""
+    columns, rows = measure(session, name)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _shown(findings: Sequence[Finding]) -> list[Finding]:
+    """The first of each anomaly, bugs before all others."""
+    order = {"bug": 0, "undecided": 1, "report": 2}
+    seen: Counter[str] = Counter()
+    shown = []
+    for finding in sorted(findings, key=lambda f: order.get(f.verdict, 3)):
+        seen[finding.anomaly] += 1
+        if seen[finding.anomaly] <= CASES_MAX:
+            shown.append(finding)
+    return shown
+
+
+def _any(session: Session, table: str, condition: str) -> bool:
+    where = f"WHERE {condition}" if condition else ""
+    return bool(session.rows(f"SELECT 1 FROM {table} {where} LIMIT 1"))  # noqa: S608

@@ -1,0 +1,95 @@
+"""A report for programs: JSON, and JUnit XML for CI."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from xml.etree import ElementTree
+
+from mockbroker.pipeline.findings import ANOMALIES, BUG, REPORT, Finding
+from mockbroker.pipeline.report.model import NOT_APPLICABLE, UNKNOWN, Outcome, Report
+from mockbroker.pipeline.report.terminal import missing, verdict
+from mockbroker.pipeline.report.words import printable, sentence
+
+JSON_VERSION = 1
+# So many findings stand in a test case of JUnit's.
+_TOLD_MAX = 50
+
+
+def as_json(report: Report) -> str:
+    """Everything but the timelines: runs, gaps, outcomes, all findings, and what was measured."""
+    return json.dumps(
+        {
+            "version": JSON_VERSION,
+            "verdict": verdict(report),
+            "whole": report.whole,
+            "exit_code": report.exit_code(),
+            "engine": report.engine,
+            "runs": [asdict(run) for run in report.runs],
+            "gaps": [gap._asdict() for gap in report.gaps],
+            "outcomes": [outcome._asdict() for outcome in report.outcomes],
+            "findings": [finding._asdict() for finding in report.findings],
+            "measures": {name: list(rows) for name, rows in report.measures.items()},
+        },
+        indent=1,
+    )
+
+
+def as_junit(report: Report, fail_on: str = BUG) -> str:
+    """A test case for each rule: failed, in error where it could not decide, or skipped."""
+    suite = ElementTree.Element("testsuite", name="mockbroker.audit")
+    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+    for outcome in report.outcomes:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="mockbroker.audit", name=outcome.anomaly
+        )
+        counts["tests"] += 1
+        mine = [finding for finding in report.findings if finding.anomaly == outcome.anomaly]
+        kind = _kind(outcome, fail_on)
+        if kind is not None:
+            counts[kind[1]] += 1
+            said = ElementTree.SubElement(case, kind[0], message=_message(outcome))
+            said.text = _listed(mine)
+        elif mine:
+            ElementTree.SubElement(case, "system-out").text = _listed(mine)
+    for name, count in counts.items():
+        suite.set(name, str(count))
+    if not report.whole:
+        ElementTree.SubElement(suite, "system-err").text = "\n".join(missing(report))
+    suites = ElementTree.Element("testsuites", {name: str(n) for name, n in counts.items()})
+    suites.append(suite)
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _kind(outcome: Outcome, fail_on: str) -> tuple[str, str] | None:
+    """The element that tells of a rule that did not just pass, and where it is counted."""
+    if outcome.bugs or (fail_on == REPORT and outcome.reports):
+        return "failure", "failures"
+    if outcome.outcome == UNKNOWN:
+        return "error", "errors"
+    if outcome.outcome == NOT_APPLICABLE:
+        return "skipped", "skipped"
+    return None
+
+
+def _message(outcome: Outcome) -> str:
+    words = [ANOMALIES[outcome.anomaly]]
+    words += [
+        f"{count} {name}"
+        for name, count in (
+            ("bugs", outcome.bugs), ("reports", outcome.reports), ("undecided", outcome.undecided)
+        )
+        if count
+    ]  # fmt: skip
+    return "; ".join([*words, outcome.why] if outcome.why else words)
+
+
+def _listed(findings: list[Finding]) -> str:
+    lines = [
+        f"{finding.verdict}: {printable(finding.run)}: {sentence(finding)}"
+        for finding in findings[:_TOLD_MAX]
+    ]
+    if len(findings) > _TOLD_MAX:
+        lines.append(f"and {len(findings) - _TOLD_MAX} more")
+    return "\n".join(lines)

@@ -1,0 +1,109 @@
+"""What came of each rule: found, clean, undecided, or nothing to judge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from mockbroker.pipeline.findings import ANOMALIES, APPLICATION, BUG, REPORT, UNDECIDED, Finding
+from mockbroker.pipeline.report.model import (
+    BUGS,
+    LEVELS,
+    NOT_APPLICABLE,
+    NOTHING,
+    REPORTS,
+    UNKNOWN,
+    Gap,
+    Outcome,
+)
+from mockbroker.pipeline.store import Run
+
+# Rule -> a condition in SQL for what it judges, as (table, condition). Any one will do.
+MATERIAL: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "inconsistent_offset": (("records", ""), ("deliveries", "")),
+    "duplicate": (("batches", "producer_id IS NOT NULL"), ("records", "id IS NOT NULL")),
+    "lost_write": (("batches", "acknowledged"), ("operations", "op = 'acked'")),
+    "aborted_read": (("fetches", "isolation_level = 1"),),
+    "dirty_read": (("fetches", "isolation_level = 1"),),
+    "torn_transaction": (("transactions", "transaction IS NOT NULL"),),
+    "skip": (("fetches", ""),),
+    "non_monotonic_poll": (("fetches", ""),),
+    "non_monotonic_send": (("batches", "producer_id IS NOT NULL"), ("operations", "op = 'send'")),
+    "commit_regression": (("commits", ""),),
+    "committed_not_read": (("commits", "member IS NOT NULL"),),
+    "read_again": (("fetches", '"group" IS NOT NULL'),),
+    "zombie_write": (("batches", "producer_id IS NOT NULL"),),
+    "zombie_commit": (("commits", ""),),
+    "watermark_order": (("watermarks", ""),),
+    "watermark_back": (("watermarks", "high_watermark IS NOT NULL"),),
+    "committed_not_processed": (("operations", "op = 'processed'"),),
+    "processed_again": (("operations", "op = 'processed'"),),
+}
+
+# Condition on a table -> why a rule has nothing to judge without it.
+_LACKING = {
+    "records": "nothing was produced",
+    "batches": "no such batch was produced",
+    "fetches": "nobody fetched",
+    "commits": "nothing was committed",
+    "transactions": "there was no transaction",
+    "watermarks": "no watermark was told",
+    "operations": "there is no application's own record",
+}
+
+
+def outcomes(
+    findings: Sequence[Finding],
+    has_material: Mapping[str, bool],
+    has_operations: bool,
+    gaps: Sequence[Gap],
+    runs: Sequence[Run],
+) -> list[Outcome]:
+    """An outcome for every rule, in the order of ANOMALIES."""
+    counts = Counter((finding.anomaly, finding.verdict) for finding in findings)
+    lacking = _what_is_lacking(gaps, runs)
+    found = []
+    for anomaly in ANOMALIES:
+        bugs, reports, undecided = (counts[anomaly, v] for v in (BUG, REPORT, UNDECIDED))
+        levels = tuple(
+            level
+            for level in LEVELS.get(anomaly, ("wire",))
+            if has_operations or level != APPLICATION
+        )
+        outcome, why = _outcome(bugs, reports, undecided, lacking)
+        if not (bugs or reports or undecided or has_material[anomaly]):
+            outcome, why = NOT_APPLICABLE, _nothing_to_judge(anomaly)
+        found.append(Outcome(anomaly, outcome, bugs, reports, undecided, levels, why))
+    return found
+
+
+def _outcome(bugs: int, reports: int, undecided: int, lacking: str) -> tuple[str, str]:
+    if bugs:
+        return BUGS, lacking
+    if undecided:
+        return UNKNOWN, lacking or "a gap of the journal lies within the evidence"
+    if reports:
+        return REPORTS, lacking
+    if lacking:
+        return UNKNOWN, lacking
+    return NOTHING, ""
+
+
+def _what_is_lacking(gaps: Sequence[Gap], runs: Sequence[Run]) -> str:
+    """Why what was not found may have happened all the same."""
+    if gaps:
+        return "the journal has gaps: more may have happened"
+    if any(not run.complete for run in runs):
+        return "a run is not complete: more may have happened"
+    return ""
+
+
+def _nothing_to_judge(anomaly: str) -> str:
+    table, condition = MATERIAL[anomaly][0]
+    if condition == "isolation_level = 1":
+        return "nobody read with read_committed"
+    if condition == "producer_id IS NOT NULL":
+        return "no producer was idempotent"
+    if condition == '"group" IS NOT NULL':
+        return "no group read"
+    return _LACKING[table]
