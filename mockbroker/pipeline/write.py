@@ -63,6 +63,8 @@ class TableWriter:
         self.run = check_run_name(run)
         self._part_rows = part_rows
         self._tables: dict[str, _TableFiles] = {}
+        self._closed = False
+        self._at: tuple[int, int, int] | None = None
         self._manifest = Run(run, mockbroker_version=_version(), cluster_id=cluster_id)
         if (self.directory / RUNS / f"{run}.json").exists():
             if not replace:
@@ -74,6 +76,11 @@ class TableWriter:
             write_manifest(self.directory, self._manifest)
         except OSError as error:
             raise StoreError(f"cannot write into {self.directory}: {error.strerror}") from None
+
+    @property
+    def manifest(self) -> Run:
+        """What the run's manifest says, or will say next."""
+        return self._manifest
 
     def rows(self, table: str, rows: Iterable[Mapping[str, object]]) -> None:
         """Append rows. Raises KeyError for a table or column that there is not."""
@@ -90,6 +97,10 @@ class TableWriter:
         """Facts for the manifest, by the names of `Run`."""
         self._manifest = replace(self._manifest, **facts)
 
+    def at(self, seq: int, virtual_ms: int, real_ns: int) -> None:
+        """How far the run has come by now, for the manifest."""
+        self._at = (seq, virtual_ms, real_ns)
+
     def roll(self) -> None:
         """End the open files, so that readers see all that was written."""
         for files in self._tables.values():
@@ -101,6 +112,7 @@ class TableWriter:
         for files in self._tables.values():
             files.roll()
         self.tell(complete=complete, reason=reason)
+        self._closed = True
         self._write_manifest()
         return self._manifest
 
@@ -114,7 +126,8 @@ class TableWriter:
         traceback: TracebackType | None,
     ) -> None:
         if exc is None:
-            self.close()
+            if not self._closed:
+                self.close()
         else:
             self.close(complete=False, reason=f"writing it was broken off by {exc!r}")
 
@@ -128,6 +141,9 @@ class TableWriter:
     def _write_manifest(self) -> None:
         rows = {name: files.written for name, files in self._tables.items() if files.written}
         self.tell(rows=rows)
+        if self._at is not None:
+            seq, virtual_ms, real_ns = self._at
+            self.tell(last_seq=seq, ended_virtual_ms=virtual_ms, ended_real_ns=real_ns)
         write_manifest(self.directory, self._manifest)
 
 
