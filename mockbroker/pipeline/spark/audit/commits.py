@@ -48,7 +48,7 @@ def committed_not_read(inputs: Inputs) -> DataFrame:
     ranges = inputs.derive("unread_ranges", _unread_ranges, keep=True)
     if not inputs.rows("unread_ranges"):
         return no_findings(inputs)
-    found = first_missing(inputs, ranges)
+    found = first_missing(inputs, ranges, "committed_not_read")
     found = found.selectExpr("*", "to_json(named_struct('read_up_to', a, 'committed', b)) details")
     return findings(found, "committed_not_read", COMMITS)
 

@@ -157,12 +157,12 @@ def _extents(inputs: Inputs) -> DataFrame:
     return inputs.sql("SELECT k, min(lo) AS lo, max(hi) AS hi FROM {appends} GROUP BY k")
 
 
-def first_missing(inputs: Inputs, ranges: DataFrame) -> DataFrame:
+def first_missing(inputs: Inputs, ranges: DataFrame, name: str) -> DataFrame:
     """The ranges of which some record is missing, with the first such as `offset`.
 
     A range has `k`, `a`, `b`, `horizon` (the number of the answer or commit), `committed` (whether
     aborted records may be missing), `answer` (its deliveries are not missing; may be null), and
-    other columns, which stay. Ranges that are equal are one.
+    other columns, which stay. Ranges that are equal are one. `name` is for what is kept.
     """
     kept = ", ".join(f"g.`{name}`" for name in ranges.columns)
     spread = inputs.sql(
@@ -174,6 +174,7 @@ def first_missing(inputs: Inputs, ranges: DataFrame) -> DataFrame:
         """,
         ranges=ranges,
     )
+    spread = inputs.keep(spread, f"spread {name}")
     return inputs.sql(
         f"""
         SELECT {kept}, min(g.offset) AS offset

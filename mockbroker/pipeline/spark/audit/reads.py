@@ -73,7 +73,7 @@ def skip(inputs: Inputs) -> DataFrame:
     ranges = inputs.derive("skipped_ranges", _skipped_ranges, keep=True)
     if not inputs.rows("skipped_ranges"):
         return no_findings(inputs)
-    found = first_missing(inputs, ranges)
+    found = first_missing(inputs, ranges, "skip")
     found = found.selectExpr("*", "to_json(named_struct('from', a, 'to', b)) AS details")
     return findings(found, "skip", WIRE)
 
