@@ -7,11 +7,12 @@ import time
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
+from mockbroker.client.connection import Connection
 from mockbroker_fixtures import Cluster
+from mockbroker_protocol.messages.metadata import MetadataRequest
 from tests.support.librdkafka import (
     TIMEOUT_S,
     Delivery,
-    admin_client,
     flush,
     open_consumer,
     poll,
@@ -73,10 +74,11 @@ def test_a_broker_that_is_not_heard_of_is_fenced_when_its_session_is_over(
     process.) A client sees it come and go.
     """
     brokers.create((1, 2, 3))
-    admin = admin_client(brokers.bootstrap)
 
     def live() -> list[int]:
-        return sorted(admin.list_topics(timeout=TIMEOUT_S).brokers)
+        """As broker 1 tells; broker 2 hears of nothing."""
+        with Connection(*kafka.endpoint(1), timeout_s=TIMEOUT_S) as connection:
+            return sorted(each.node_id for each in connection.send(MetadataRequest(), 12).brokers)
 
     def epoch() -> int:
         return brokers.do(lambda cluster: cluster.brokers[2].epoch)
