@@ -23,6 +23,10 @@ main = LazyGroup(
             "Say who coordinates a group, and why.",
         ),
         "journal": ("mockbroker.cli.journal:journal", "Print what happened to a cluster."),
+        "pipeline": (
+            "mockbroker.cli.pipeline:pipeline",
+            "Judge and measure what a cluster did, from its journal's tables.",
+        ),
         "verify": ("mockbroker.cli.journal:verify", "Say what must have happened; 1 if not."),
         "fault": ("mockbroker.cli.fault:fault", "Break a running cluster by rules."),
         "action": ("mockbroker.cli.steer:action", "Do something to a cluster, by name."),
