@@ -103,6 +103,25 @@ class ReplicasMoved(msgspec.Struct, frozen=True):
     state: str
 
 
+class FollowerFetched(msgspec.Struct, frozen=True, gc=False):
+    """A follower that has a log of its own (see `replication`) asked its leader for what comes at
+    `offset`, as the configs `replica.fetch.*` say.
+    """
+
+    at_ms: int
+    topic: str
+    partition: int
+    node_id: int
+    leader_id: int
+    current_leader_epoch: int
+    offset: int
+    last_fetched_epoch: int
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    partition_max_bytes: int
+
+
 class WatermarkMoved(msgspec.Struct, frozen=True, gc=False):
     """One replica's high watermark moved; told in gear two only (see `replication`), and where an
     action or a rule, the `cause`, put it somewhere.
@@ -237,6 +256,7 @@ Event: TypeAlias = (
     | TopicsChanged
     | PartitionsMoved
     | ReplicasMoved
+    | FollowerFetched
     | WatermarkMoved
     | LogTruncated
     | RecordsRemoved

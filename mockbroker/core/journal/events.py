@@ -13,6 +13,7 @@ KINDS: Mapping[str, str] = {
     "append": "a client's batch was appended to the log of its leader; retries are not, again",
     "deliver": "records that an answer brought to a consumer",
     "commit": "an offset that a group committed",
+    "follower": "a follower asked its leader for records (only where followers lag)",
     "watermark": "a high watermark moved, or a log was cut",
     "remove": "records left the log of a partition",
     "marker": "a marker that ends a transaction was written into a partition",

@@ -38,6 +38,7 @@ KIND_OF: Mapping[type, str] = {
     cluster_events.PartitionsMoved: "partition",
     cluster_events.ReplicasMoved: "replica",
     cluster_events.PreferredElectionFailed: "election",
+    cluster_events.FollowerFetched: "follower",
     cluster_events.WatermarkMoved: "watermark",
     cluster_events.LogTruncated: "watermark",
     cluster_events.RecordsRemoved: "remove",
@@ -189,7 +190,9 @@ class JournalReader:
             return
         found = parts_of(entry.api_key, request, message, self._topic_name)
         for part, fields in enumerate(found, 1):
-            yield JournalEvent(**{**who, **facts, **fields, "part": part})
+            # What was committed is, but an answer that did not come whole has brought nothing.
+            if not entry.outcome or fields["kind"] != "deliver":
+                yield JournalEvent(**{**who, **facts, **fields, "part": part})
 
     def _asked(self, entry: ResponseEntry) -> Exchange | None:
         request = self._journal.entry(entry.request_seq)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mockbroker.core.events import LogTruncated, WatermarkMoved
+from mockbroker.core.events import FollowerFetched, LogTruncated, WatermarkMoved
 from mockbroker.core.log.epoch_cache import NO_OFFSET
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.replication.elections import PartitionChange
@@ -142,6 +142,8 @@ class PartitionReplication:
         self._cluster.timers.call_at(due_ms, partial(self._handle, node_id, Woken(number)))
 
     def _ask(self, node_id: int, question: Question) -> None:
+        if isinstance(question, Fetch):
+            self._tell_fetch(node_id, question)
         message = self._message(node_id, question.leader_id, type(question).__name__)
         arrive = partial(self._asked, node_id, question)
         if not self._cluster.replication.network.send(message, arrive):
@@ -375,6 +377,25 @@ class PartitionReplication:
         self._watch_lag()
 
     # -- telling -----------------------------------------------------------------------------------
+
+    def _tell_fetch(self, node_id: int, fetch: Fetch) -> None:
+        partition, config = self._partition, self._cluster.config_int
+        self._cluster.tell(
+            FollowerFetched(
+                self._cluster.now_ms(),
+                partition.topic.name,
+                partition.index,
+                node_id,
+                fetch.leader_id,
+                fetch.leader_epoch,
+                fetch.offset,
+                fetch.last_epoch,
+                config("replica.fetch.wait.max.ms"),
+                config("replica.fetch.min.bytes"),
+                config("replica.fetch.response.max.bytes"),
+                config("replica.fetch.max.bytes"),
+            )
+        )
 
     def _tell_watermark(self, node_id: int, former: int, high_watermark: int) -> None:
         if self._cluster.on_event and former != high_watermark:

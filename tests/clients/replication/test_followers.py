@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka import TopicPartition
 
+from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from tests.support.librdkafka import TIMEOUT_S, offsets, open_consumer, poll, produce, values
 from tests.support.replicated import TOPIC, Brokers
@@ -92,3 +93,35 @@ def test_on_a_network_that_is_too_slow_the_isr_shrinks_and_grows_again(brokers: 
     brokers.until(lambda: brokers.metadata().isrs == [1, 2, 3])
     brokers.settle()
     assert brokers.ends() == {1: 2, 2: 2, 3: 2}
+
+
+LIMITS = {
+    "replica.fetch.wait.max.ms": 100,
+    "replica.fetch.min.bytes": 7,
+    "replica.fetch.response.max.bytes": 4_000_000,
+    "replica.fetch.max.bytes": 20_000,
+}
+
+
+@pytest.mark.covers("S58")
+@pytest.mark.parametrize(
+    ("configs", "limits"),
+    [({}, (500, 1, 10_485_760, 1_048_576)), (LIMITS, tuple(LIMITS.values()))],
+    ids=["Kafka's", "others"],
+)
+def test_followers_fetch_as_the_configs_say(
+    configs: dict[str, int], limits: tuple[int, ...]
+) -> None:
+    """Each of their fetches stands in the journal, with its limits and the leader's epoch."""
+    stepwise = {"mockbroker.replication": "stepwise", **configs}
+    with Cluster(brokers=2, node_ids=[1, 2], configs=stepwise) as kafka:
+        kafka.call(lambda cluster: cluster.create_topic(TOPIC, assignments={0: [1, 2]}))
+        produce(kafka.bootstrap_servers, TOPIC, ["x" * 10_000] * 8, batch_num_messages=1)
+        told = kafka.journal.wait(2, kind="follower", topic=TOPIC, broker=2)
+        kafka.settle()
+        told = kafka.journal.events(kind="follower", topic=TOPIC, broker=2)
+    names = ("max_wait_ms", "min_bytes", "max_bytes", "partition_max_bytes")
+    assert {tuple(each.message[name] for name in names) for each in told} == {limits}
+    assert {each.message["current_leader_epoch"] for each in told} == {0}
+    assert told[0].offset == 0
+    assert [each.offset for each in told] == sorted(each.offset or 0 for each in told)
