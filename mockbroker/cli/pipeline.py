@@ -27,8 +27,10 @@ NO_VERDICT = 2
 DUCKDB, SPARK = "duckdb", "spark"
 ENGINES = {DUCKDB: "DuckDB", SPARK: "Spark"}
 STDOUT = Path("-")
+# Jobs of Spark that are not in the module of their own name.
+JOBS_ELSEWHERE = {"ownership": "rebalances"}
 # Of the columns in ms, those that are no time of the cluster's clock.
-DURATIONS = {"took_ms", "recovery_ms"}
+DURATIONS = {"took_ms", "stopped_ms", "recovery_ms"}
 
 
 class PipelineError(click.ClickException):
@@ -254,13 +256,10 @@ def _measured(
 
 
 def _spark_job(name: str) -> Callable[[Any], Any]:
-    """The job of that name: a module of mockbroker.pipeline.spark with a function of that name."""
+    """The job of that name: a function of a module of mockbroker.pipeline.spark."""
     from importlib import import_module
 
-    try:
-        module = import_module(f"mockbroker.pipeline.spark.{name}")
-    except ModuleNotFoundError:
-        raise PipelineError(f"Spark has no job {name}: use --engine duckdb") from None
+    module = import_module(f"mockbroker.pipeline.spark.{JOBS_ELSEWHERE.get(name, name)}")
     job: Callable[[Any], Any] = getattr(module, name)
     return job
 

@@ -13,6 +13,7 @@ from mockbroker.pipeline.report.words import printable
 # How many entries around a finding are shown of each table, and altogether.
 OF_TABLE_MAX = 8
 TIMELINE_MAX = 24
+TEXT_MAX = 500
 # How far before and behind the evidence we look.
 MARGIN = 200
 
@@ -198,7 +199,11 @@ def cases(session: Session, findings: Sequence[Finding]) -> list[Case]:
         query = _NEAR.format(**source._asdict(), margin=MARGIN, most=OF_TABLE_MAX)
         for row in session.rows(query):
             happening = Happening(
-                row["at_seq"], row.get("virtual_ms"), source.table, source.text(row), row["proof"]
+                row["at_seq"],
+                row.get("virtual_ms"),
+                source.table,
+                printable(source.text(row), TEXT_MAX),
+                row["proof"],
             )
             rank = 0 if row["proof"] else 1 if row["covers"] else 2
             near[row["n"]].append((rank, _distance(findings[row["n"]], happening.seq), happening))
@@ -239,7 +244,7 @@ def _facts(session: Session) -> dict[int, list[tuple[str, str]]]:
     ):
         named = f", id {_shown(row['id'])}" if row["id"] is not None else ""
         said = f"{_shown(row['process'])}: {row['op']}, its operation {row['seq']}{named}"
-        found.setdefault(row["n"], []).append(("application", said))
+        found.setdefault(row["n"], []).append(("application", printable(said)))
     return found
 
 

@@ -67,10 +67,11 @@ def _lag(rows: list[Row], report: Report) -> Plot:
 
 def _rebalances(rows: list[Row], report: Report) -> Plot:
     columns = ("group", "generation", "cause", "start_ms", "settled_ms", "back_ms", "took_ms",
-               "members", "partitions", "moved")  # fmt: skip
+               "stopped_ms", "members", "partitions", "moved")  # fmt: skip
     return Plot(
         "Rebalances",
-        "From PreparingRebalance to the last member back at work, in ms of the cluster's clock.",
+        "From PreparingRebalance to the last member back at work, in ms of the cluster's clock. "
+        "Stopped is the longest time within that in which no member was answered a Fetch.",
         (),
         *_table(rows, columns, report),
         _left_out(len(rows), ROWS_MAX, "rebalance"),
@@ -130,8 +131,8 @@ def _latency(rows: list[Row], report: Report) -> Plot:
 
 
 def _faults(rows: list[Row], report: Report) -> Plot:
-    columns = ("rule", "effects", "times", "requests", "apis", "first_ms", "last_ms", "recovered",
-               "recovery_ms")  # fmt: skip
+    columns = ("rule", "effects", "times", "requests", "apis", "first_ms", "last_ms", "retries",
+               "recovered", "recovery_ms")  # fmt: skip
     values = {
         _name(report, r["run"], r["rule"] or "by hand"): r["recovery_ms"]
         for r in rows
@@ -200,7 +201,7 @@ def _table(
 def _cell(column: str, value: object) -> str:
     if value is None:
         return ""
-    if column.endswith("_ms") and column not in {"took_ms", "recovery_ms"}:
+    if column.endswith("_ms") and column not in {"took_ms", "stopped_ms", "recovery_ms"}:
         return at(int(str(value)))
     if isinstance(value, int):
         return f"{value:,}"

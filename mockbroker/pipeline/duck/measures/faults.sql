@@ -22,16 +22,25 @@ WITH hits AS (
     LEFT JOIN good AS g ON g.run = h.run AND g.api = h.api AND g.client_id = h.client_id
                        AND g.seq > h.at_seq
     GROUP BY ALL
-), again AS (
-    SELECT run, "rule", count(*) AS requests, count(good_seq) AS recovered,
-           max(good_ms - virtual_ms) AS recovery_ms
+), recovered AS (
+    SELECT run, "rule", count(good_seq) AS recovered, max(good_ms - virtual_ms) AS recovery_ms
     FROM recovery GROUP BY ALL
+), again AS (
+    -- The requests by which clients tried again, up to the good one.
+    SELECT c.run, c."rule", count(DISTINCT r.seq) AS retries
+    FROM recovery AS c JOIN requests AS r
+      ON r.run = c.run AND r.api = c.api AND r.client_id = c.client_id
+     AND r.seq > c.at_seq AND r.seq <= c.good_seq
+    GROUP BY ALL
 )
 SELECT h.run, h."rule", string_agg(DISTINCT h.change, ', ' ORDER BY h.change) AS effects,
-       count(*) AS times, count(DISTINCT h.at_seq) FILTER (WHERE h.api IS NOT NULL) AS requests,
+       count(DISTINCT (h.seq, h.change)) AS times, count(DISTINCT h.at_seq) FILTER (WHERE h.api IS NOT NULL) AS requests,
        string_agg(DISTINCT h.api, ', ' ORDER BY h.api) AS apis,
        min(h.virtual_ms) AS first_ms, max(h.virtual_ms) AS last_ms,
-       coalesce(max(a.recovered), 0) AS recovered, max(a.recovery_ms) AS recovery_ms
-FROM hits AS h LEFT JOIN again AS a ON a.run = h.run AND a."rule" IS NOT DISTINCT FROM h."rule"
+       coalesce(max(a.retries), 0) AS retries, coalesce(max(c.recovered), 0) AS recovered,
+       max(c.recovery_ms) AS recovery_ms
+FROM hits AS h
+LEFT JOIN recovered AS c ON c.run = h.run AND c."rule" IS NOT DISTINCT FROM h."rule"
+LEFT JOIN again AS a ON a.run = h.run AND a."rule" IS NOT DISTINCT FROM h."rule"
 GROUP BY h.run, h."rule"
 ORDER BY h.run, first_ms

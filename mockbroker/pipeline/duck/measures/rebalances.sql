@@ -11,7 +11,8 @@ WITH steps AS (
            min(seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS settled_seq,
            min(virtual_ms) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS settled_ms,
            min_by(generation, seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS generation,
-           min_by(members, seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS members
+           min_by(members, seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS members,
+           greatest(count(*) FILTER (WHERE state = 'PreparingRebalance') - 1, 0) AS restarts
     FROM steps WHERE number > 0
     GROUP BY ALL
 ), bounded AS (
@@ -46,11 +47,30 @@ WITH steps AS (
 ), back AS (
     SELECT run, "group", number, max(coalesce(fetched_ms, assigned_ms)) AS back_ms
     FROM returns GROUP BY ALL
+), whole AS (
+    SELECT b.*, k.back_ms, greatest(b.settled_ms, k.back_ms) AS end_ms
+    FROM bounded AS b LEFT JOIN back AS k USING (run, "group", number)
+), pulse AS (
+    -- Between two of these no member was answered a Fetch.
+    SELECT run, "group", number, start_ms AS at_ms FROM whole
+    UNION
+    SELECT run, "group", number, end_ms FROM whole
+    UNION
+    SELECT w.run, w."group", w.number, f.virtual_ms
+    FROM whole AS w JOIN fetches AS f
+      ON f.run = w.run AND f."group" = w."group" AND f.virtual_ms BETWEEN w.start_ms AND w.end_ms
+), still AS (
+    SELECT run, "group", number, max(at_ms - before_ms) AS stopped_ms
+    FROM (
+        SELECT *, lag(at_ms) OVER (PARTITION BY run, "group", number ORDER BY at_ms) AS before_ms
+        FROM pulse WHERE at_ms IS NOT NULL
+    )
+    GROUP BY ALL
 )
-SELECT b.run, b."group", b.protocol, b.generation, b.cause, b.start_seq, b.start_ms, b.settled_ms,
-       k.back_ms, greatest(b.settled_ms, k.back_ms) - b.start_ms AS took_ms, b.members,
-       coalesce(m.partitions, 0) AS partitions, coalesce(m.moved, 0) AS moved
-FROM bounded AS b
+SELECT w.run, w."group", w.protocol, w.generation, w.cause, w.start_seq, w.start_ms, w.settled_ms,
+       w.back_ms, w.end_ms - w.start_ms AS took_ms, coalesce(s.stopped_ms, 0) AS stopped_ms,
+       w.restarts, w.members, coalesce(m.partitions, 0) AS partitions, coalesce(m.moved, 0) AS moved
+FROM whole AS w
 LEFT JOIN moved AS m USING (run, "group", number)
-LEFT JOIN back AS k USING (run, "group", number)
-ORDER BY b.run, b."group", b.start_seq
+LEFT JOIN still AS s USING (run, "group", number)
+ORDER BY w.run, w."group", w.start_seq

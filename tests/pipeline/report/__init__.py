@@ -1,0 +1,1 @@
+"""Reports: what they say, in every form, and that nobody can write into them."""

@@ -1,0 +1,104 @@
+"""What came of each rule, and the exit code."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.pipeline.findings import ANOMALIES
+from mockbroker.pipeline.report.model import Gap, Outcome, Report
+from mockbroker.pipeline.report.outcomes import MATERIAL
+from mockbroker.pipeline.report.terminal import missing, plain, verdict
+from tests.pipeline.duck.journal import Journal
+from tests.pipeline.report.reports import finding, lossy, plain_report, report_of
+
+GAP = Gap("r", 30, 40, "forgotten")
+
+
+def outcome_of(report: Report, anomaly: str) -> Outcome:
+    [found] = [outcome for outcome in report.outcomes if outcome.anomaly == anomaly]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("report", "fail_on", "code"),
+    [
+        (plain_report(), "bug", 0),
+        (plain_report(finding()), "bug", 1),
+        (plain_report(finding(verdict="report")), "bug", 0),
+        (plain_report(finding(verdict="report")), "report", 1),
+        (plain_report(finding(verdict="undecided")), "bug", 2),
+        (plain_report(gaps=(GAP,)), "bug", 2),
+        (plain_report(finding(), gaps=(GAP,)), "bug", 1),
+        (plain_report(complete=False), "bug", 2),
+    ],
+)
+def test_the_exit_code_tells_bugs_from_not_knowing(report: Report, fail_on: str, code: int) -> None:
+    """A bug is a bug over any gap; nothing found is clean only where nothing is missing."""
+    assert report.exit_code(fail_on) == code
+
+
+def test_what_was_not_found_is_not_clean_where_something_is_missing() -> None:
+    """It is undecided, and the report says why."""
+    assert outcome_of(plain_report(), "skip").outcome == "clean"
+    for report in (plain_report(gaps=(GAP,)), plain_report(complete=False)):
+        skip = outcome_of(report, "skip")
+        assert skip.outcome == "undecided"
+        assert "more may have happened" in skip.why
+        assert "not everything is known" in verdict(report)
+        assert missing(report)
+
+
+def test_a_rule_without_anything_to_judge_does_not_apply() -> None:
+    """It is not said to be clean."""
+    assert outcome_of(plain_report(lacking="skip"), "skip")[1] == "not applicable"
+
+
+def test_every_rule_says_what_it_judges(tmp_path) -> None:
+    """By tables and conditions that there are; of an empty journal no rule applies."""
+    assert set(MATERIAL) == set(ANOMALIES)
+    report = report_of(Journal(), tmp_path)
+    assert {outcome.outcome for outcome in report.outcomes} == {"not applicable"}
+    assert all(outcome.why for outcome in report.outcomes)
+
+
+def test_levels_of_evidence_are_named(tmp_path) -> None:
+    """The application's own record only where there is one."""
+    journal = lossy()
+    assert outcome_of(report_of(journal, tmp_path / "a"), "lost_write").levels == ("wire",)
+    journal.operation(1, "acked", offset=0)
+    with_word = report_of(journal, tmp_path / "b")
+    assert outcome_of(with_word, "lost_write").levels == ("wire", "application")
+
+
+def test_a_case_holds_the_journal_around_the_finding(tmp_path) -> None:
+    """The record, its append and its removal as proof, and the fault that caused it."""
+    report = report_of(lossy(), tmp_path)
+    [case] = [case for case in report.cases if case.finding.anomaly == "lost_write"]
+    assert [entry.seq for entry in case.timeline if entry.evidence] == [10, 20]
+    assert {entry.what for entry in case.timeline} >= {"batches", "removals", "faults", "fetches"}
+    assert any("bad-night" in entry.text for entry in case.timeline if entry.what == "faults")
+    assert [entry.seq for entry in case.timeline] == sorted(e.seq for e in case.timeline)
+    assert "id b" in dict(case.facts)["record"]
+    assert "> " in plain(report)
+    assert "because of bad-night" in plain(report)
+
+
+def test_an_applications_word_is_shown_with_the_finding(tmp_path) -> None:
+    """Where the journal has no entry that proves it."""
+    journal = Journal()
+    journal.operation(1, "processed", group="g", offset=3)
+    journal.operation(2, "processed", group="g", offset=3)
+    report = report_of(journal, tmp_path)
+    [case] = report.cases
+    assert [name for name, _ in case.facts] == ["application", "application"]
+
+
+def test_of_many_findings_the_first_are_told_and_the_rest_counted(tmp_path) -> None:
+    """The page and the terminal stay readable; nothing is lost from the findings."""
+    journal = Journal()
+    journal.batch(10, 0, 300)
+    journal.removal(20, 0, 299, "truncation")
+    report = report_of(journal, tmp_path)
+    assert len(report.findings) == 300
+    assert len(report.cases) == 20
+    assert "and 295 more of lost_write" in plain(report)
