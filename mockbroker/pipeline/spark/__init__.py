@@ -2,7 +2,9 @@
 
 Nouns: `Inputs` are the tables of runs as DataFrames. A *job* is a function from `Inputs` to a
 DataFrame: the audit (`audit/`), lag, rebalances, latency, the effect of faults, skew, ISRs. Each
-module is also a program: `spark-submit --py-files mockbroker.zip lag.py <directory>`.
+module is also a program (`program`), for Spark clusters elsewhere::
+
+    spark-submit --py-files mockbroker.zip mockbroker/pipeline/spark/lag.py <directory>
 
 Nothing here needs a broker, and of mockbroker only `mockbroker.pipeline.{tables,findings,store}`.
 """

@@ -1,7 +1,5 @@
 """The audit as a Spark job: docs/audit.md, rule by rule.
 
-    spark-submit --py-files mockbroker.zip mockbroker/pipeline/spark/audit/__main__.py <directory>
-
 A rule is a function from the inputs to a DataFrame of findings; `RULES` has them all, by anomaly.
 `audit` runs them one after the other, because they share what they read, and drops what two say
 alike.

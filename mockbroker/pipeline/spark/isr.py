@@ -1,0 +1,169 @@
+"""Replication: when partitions were under-replicated, who was elected, and how even leaders were.
+
+Partitions go by topic name here, because that is how the controller's events tell of new ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.pipeline.spark.program import main
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from mockbroker.pipeline.spark.inputs import Inputs
+
+_NODES = "CAST(filter(split({0}, ','), n -> n <> '') AS array<int>)"
+
+
+def _stands(inputs: Inputs) -> DataFrame:
+    """Leader, ISR and replicas of each partition after each change of one of them."""
+    isr, replicas = _NODES.format("isr"), _NODES.format("replicas")
+    former = _NODES.format("former_isr")
+    return inputs.sql(f"""
+        WITH told AS (
+            SELECT run, seq, virtual_ms, 0 AS part, topic, partition, reason,
+                   IF(change = 'LeaderChanged', leader, NULL) AS leader,
+                   IF(change = 'IsrChanged', {former}, NULL) AS former_isr,
+                   IF(change IN ('IsrChanged', 'LeaderChanged') AND isr <> '', {isr}, NULL) AS isr,
+                   IF(change = 'ReplicasChanged', {replicas}, NULL) AS replicas
+            FROM {{cluster}}
+            WHERE change IN ('LeaderChanged', 'IsrChanged', 'ReplicasChanged')
+            UNION ALL
+            SELECT run, seq, virtual_ms, 0, regexp_extract(name, '^(.*)-[0-9]+$', 1),
+                   CAST(regexp_extract(name, '-([0-9]+)$', 1) AS int), 'created',
+                   nodes[0], CAST(NULL AS array<int>), nodes, nodes
+            FROM (
+                SELECT run, seq, virtual_ms, explode(from_json(
+                    details, 'assignment map<string, array<int>>').assignment) AS (name, nodes)
+                FROM {{cluster}} WHERE change = 'TopicsChanged'
+            )
+        )
+        SELECT run, topic, partition, seq, virtual_ms, reason, former_isr,
+               last_value(leader) IGNORE NULLS OVER so_far AS leader,
+               last_value(isr) IGNORE NULLS OVER so_far AS isr,
+               last_value(replicas) IGNORE NULLS OVER so_far AS replicas
+        FROM told
+        WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY seq
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    """)
+
+
+def under_replicated(inputs: Inputs) -> DataFrame:
+    """A row for each time that a replica was not in its partition's ISR.
+
+    `to_ms` is null where that was still so when the run ended. A lone replica that is offline
+    stays in the ISR, as in Kafka; it shows among the elections.
+    """
+    inputs.derive("stands", _stands)
+    return inputs.sql("""
+        WITH seen AS (
+            SELECT run, topic, partition, seq, virtual_ms, reason, isr,
+                   explode(coalesce(replicas, array_union(former_isr, isr))) AS broker
+            FROM {stands} WHERE isr IS NOT NULL
+        ), turns AS (
+            SELECT *, lag(is_out) OVER line AS was_out
+            FROM (SELECT *, NOT array_contains(isr, broker) AS is_out FROM seen)
+            WINDOW line AS (PARTITION BY run, topic, partition, broker ORDER BY seq)
+        ), bounds AS (
+            SELECT *, lead(virtual_ms) OVER line AS to_ms, lead(seq) OVER line AS to_seq
+            FROM turns WHERE is_out <> coalesce(was_out, false)
+            WINDOW line AS (PARTITION BY run, topic, partition, broker ORDER BY seq)
+        )
+        SELECT run, topic, partition, broker, virtual_ms AS from_ms, to_ms,
+               to_ms - virtual_ms AS lasted_ms, size(isr) AS isr_size, reason,
+               seq AS first_seq, to_seq AS last_seq
+        FROM bounds WHERE is_out
+        ORDER BY run, from_ms, topic, partition, broker
+    """)
+
+
+def elections(inputs: Inputs) -> DataFrame:
+    """A row for each election; `outcome` is preferred, other, unclean, same, or failed."""
+    inputs.derive("stands", _stands)
+    return inputs.sql("""
+        SELECT c.run, c.seq, c.virtual_ms, c.topic, c.partition, c.former_leader, c.leader,
+               c.leader_epoch, c.reason,
+               CASE WHEN c.change = 'PreferredElectionFailed' OR c.leader < 0 THEN 'failed'
+                    WHEN c.unclean THEN 'unclean'
+                    WHEN c.leader = c.former_leader THEN 'same'
+                    WHEN c.leader = s.replicas[0] THEN 'preferred'
+                    ELSE 'other' END AS outcome
+        FROM {cluster} c
+        LEFT JOIN (SELECT DISTINCT run, topic, partition, seq, replicas FROM {stands}) s
+          ON s.run = c.run AND s.topic = c.topic AND s.partition = c.partition AND s.seq = c.seq
+        WHERE c.change IN ('LeaderChanged', 'PreferredElectionFailed')
+        ORDER BY c.run, c.seq, c.topic, c.partition
+    """)
+
+
+def imbalance(inputs: Inputs) -> DataFrame:
+    """The share of partitions that their preferred leader does not lead, after each change of it.
+
+    A row with `broker` counts the partitions whose preferred leader that is, as Kafka's
+    `leader.imbalance.per.broker.percentage` does; one without a broker counts all.
+    """
+    inputs.derive("stands", _stands)
+    return inputs.sql("""
+        WITH flags AS (
+            SELECT run, topic, partition, seq, virtual_ms, replicas[0] AS preferred,
+                   IF(leader = replicas[0], 0, 1) AS off
+            FROM {stands} WHERE replicas IS NOT NULL
+        ), steps AS (
+            SELECT *, lag(preferred) OVER line AS former, lag(off) OVER line AS was_off
+            FROM flags
+            WINDOW line AS (PARTITION BY run, topic, partition ORDER BY seq)
+        ), changes AS (
+            SELECT run, seq, virtual_ms, preferred AS broker, off, 1 AS counted FROM steps
+            UNION ALL
+            SELECT run, seq, virtual_ms, former, -was_off, -1 FROM steps WHERE former IS NOT NULL
+        ), moments AS (
+            SELECT run, broker, virtual_ms, sum(off) AS off, sum(counted) AS counted
+            FROM changes GROUP BY run, broker, virtual_ms
+            UNION ALL
+            SELECT run, NULL, virtual_ms, sum(off), sum(counted)
+            FROM changes GROUP BY run, virtual_ms
+        )
+        SELECT run, broker, virtual_ms, imbalanced, partitions,
+               round(imbalanced / partitions, 4) AS ratio
+        FROM (
+            SELECT run, broker, virtual_ms, sum(off) OVER so_far AS imbalanced,
+                   sum(counted) OVER so_far AS partitions
+            FROM moments
+            WINDOW so_far AS (PARTITION BY run, broker ORDER BY virtual_ms)
+        )
+        WHERE partitions > 0
+        ORDER BY run, broker NULLS FIRST, virtual_ms
+    """)
+
+
+def replication_summary(inputs: Inputs) -> DataFrame:
+    """For each run: how many elections, failed ones and unclean ones, and how long replicas were
+    out of their ISR.
+    """
+    return inputs.sql(
+        """
+        WITH held AS (
+            SELECT run, count(*) AS elections, count_if(outcome = 'failed') AS failed,
+                   count_if(outcome = 'unclean') AS unclean
+            FROM {elections} GROUP BY run
+        ), behind AS (
+            SELECT run, count(*) AS times_out, max(lasted_ms) AS longest_out_ms,
+                   count_if(to_ms IS NULL) AS still_out
+            FROM {under_replicated} GROUP BY run
+        )
+        SELECT coalesce(h.run, b.run) AS run, coalesce(h.elections, 0) AS elections,
+               coalesce(h.failed, 0) AS failed, coalesce(h.unclean, 0) AS unclean,
+               coalesce(b.times_out, 0) AS times_out, b.longest_out_ms,
+               coalesce(b.still_out, 0) AS still_out
+        FROM held h FULL JOIN behind b ON b.run = h.run
+        ORDER BY run
+        """,
+        elections=elections(inputs),
+        under_replicated=under_replicated(inputs),
+    )
+
+
+if __name__ == "__main__":
+    main(under_replicated, elections, imbalance, replication_summary)

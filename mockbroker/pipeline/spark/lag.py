@@ -1,0 +1,95 @@
+"""How far groups were behind, over time, both ways: to the high watermark, and to the last stable
+offset, which is as far as read_committed consumers get.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mockbroker.pipeline.spark.program import main
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from mockbroker.pipeline.spark.inputs import Inputs
+
+# Lag is never negative: a group may have committed what a log has not got any more.
+LAGS = """
+    greatest(high_watermark - committed, 0) AS lag,
+    greatest(last_stable_offset - committed, 0) AS lag_read_committed"""
+
+
+def lag(inputs: Inputs) -> DataFrame:
+    """A row each time a group's offset, or where a partition's log stands, became known.
+
+    `committed` is null before the group's first commit, and where its offset was removed. What is
+    read of a follower counts too: it cannot be ahead of its leader.
+    """
+    return inputs.sql(f"""
+        WITH groups_there AS (
+            SELECT DISTINCT k, `group` FROM {{commits}} WHERE applied
+        ), steps AS (
+            SELECT w.run, w.k, g.`group`, w.topic, w.topic_id, w.partition, w.seq, w.virtual_ms,
+                   w.high_watermark, w.last_stable_offset, w.log_end_offset,
+                   CAST(NULL AS struct<offset: bigint>) AS commit
+            FROM {{watermarks}} w JOIN groups_there g ON g.k = w.k
+            WHERE w.high_watermark IS NOT NULL OR w.last_stable_offset IS NOT NULL
+            UNION ALL
+            SELECT run, k, `group`, topic, topic_id, partition, seq, virtual_ms, NULL, NULL, NULL,
+                   struct(offset)
+            FROM {{commits}} WHERE applied
+        ), known AS (
+            SELECT run, k, `group`, topic, topic_id, partition, seq, virtual_ms,
+                   last_value(commit) IGNORE NULLS OVER so_far AS last_commit,
+                   last_value(last_stable_offset) IGNORE NULLS OVER so_far AS last_stable_offset,
+                   last_value(high_watermark) IGNORE NULLS OVER so_far AS high_watermark,
+                   last_value(log_end_offset) IGNORE NULLS OVER so_far AS log_end_offset
+            FROM steps
+            WINDOW so_far AS (PARTITION BY k, `group` ORDER BY seq
+                              ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        )
+        SELECT run, `group`, topic, topic_id, partition, seq, virtual_ms, committed,
+               last_stable_offset, high_watermark, log_end_offset, {LAGS}
+        FROM (SELECT *, last_commit.offset AS committed FROM known)
+        ORDER BY run, `group`, topic, partition, seq
+    """)
+
+
+def lag_by_interval(inputs: Inputs, interval_ms: int = 1000) -> DataFrame:
+    """The lag at the end of each interval of the cluster's clock in which any of it became known,
+    with the highest in it (`lag_max`).
+    """
+    return inputs.sql(
+        f"""
+        SELECT run, `group`, topic, topic_id, partition,
+               virtual_ms - virtual_ms % {int(interval_ms)} AS from_ms,
+               max_by(committed, seq) AS committed, max_by(lag, seq) AS lag,
+               max_by(lag_read_committed, seq) AS lag_read_committed, max(lag) AS lag_max
+        FROM {{lag}}
+        GROUP BY run, `group`, topic, topic_id, partition,
+                 virtual_ms - virtual_ms % {int(interval_ms)}
+        ORDER BY run, `group`, topic, partition, from_ms
+        """,
+        lag=lag(inputs),
+    )
+
+
+def latest_lag(inputs: Inputs) -> DataFrame:
+    """The lag at the end of each run, as the admin API and `mockbroker groups` would tell it."""
+    return inputs.sql(
+        """
+        SELECT run, `group`, topic, partition, max_by(committed, seq) AS committed,
+               max_by(last_stable_offset, seq) AS last_stable_offset,
+               max_by(high_watermark, seq) AS high_watermark,
+               max_by(log_end_offset, seq) AS log_end_offset, max_by(lag, seq) AS lag,
+               max_by(lag_read_committed, seq) AS lag_read_committed
+        FROM {lag}
+        GROUP BY run, `group`, topic, topic_id, partition
+        ORDER BY run, `group`, topic, partition
+        """,
+        lag=lag(inputs),
+    )
+
+
+if __name__ == "__main__":
+    main(lag, latest_lag)
