@@ -65,6 +65,16 @@ class AdminClient:
             connection.close()
         return json.loads(text) if text else None
 
+    def read(self, path: str) -> bytes:
+        """An answer that is no JSON."""
+        connection, response = self._ask("GET", path, None, None, TIMEOUT_S)
+        try:
+            return response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise click.ClickException(f"{self.url}: {error}") from None
+        finally:
+            connection.close()
+
     def lines(self, path: str, query: Mapping[str, object]) -> Iterator[str]:
         """The lines of an answer that goes on until the server ends."""
         connection, response = self._ask("GET", path, None, query, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,13 +16,35 @@ from mockbroker.cli.common import json_option
 _PAGE_EVENTS = 1_000
 
 
-@click.command()
+class _Journal(click.Group):
+    """A group in which `show` is what is meant unless another command is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Journal)
+def journal() -> None:
+    r"""Print what happened to a running cluster, or write it as tables.
+
+    `show` is meant where no command is named.
+
+    \b
+    mockbroker journal -f kind=append topic=orders
+    mockbroker journal api=Fetch error=any --json
+    mockbroker journal export audit
+    """
+
+
+@journal.command("show")
 @click.argument("conditions", nargs=-1, metavar="[NAME=VALUE]…")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what happens next.")
 @click.option("--after", type=click.IntRange(min=0), default=0, help="Begin behind this number.")
 @json_option
 @admin_command
-def journal(
+def show_events(
     api: AdminClient, conditions: tuple[str, ...], follow: bool, after: int, as_json: bool
 ) -> None:
     r"""Print what happened to a running cluster, one line for each event.
@@ -46,6 +69,44 @@ def journal(
         if page["next"] <= query["after"] or page["next"] >= page["last_seq"]:
             return
         query["after"] = page["next"]
+
+
+@journal.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(["cluster", "spool"]),
+    default="cluster",
+    show_default=True,
+    help="A running cluster's memory, or what `serve --journal-dir` has left in DIRECTORY.",
+)
+@click.option("--run", help="What the run is called, or which spool is meant.")
+@admin_command
+def export(api: AdminClient, directory: Path, source: str, run: str | None) -> None:
+    r"""Write what happened as Parquet tables into DIRECTORY.
+
+    The exit code is 1 when the run is not complete, because its broker was killed.
+
+    \b
+    mockbroker journal export audit
+    mockbroker journal export audit --from spool
+    """
+    from mockbroker.pipeline.convert.run import convert_packed, convert_spool
+    from mockbroker.pipeline.store import StoreError
+
+    try:
+        if source == "spool":
+            done = convert_spool(directory, run)
+        else:
+            done = convert_packed(api.read("/v1/journal/notes"), directory, run)
+    except StoreError as error:
+        raise click.ClickException(str(error)) from None
+    rows = sum(done.rows.values())
+    click.echo(f"{directory}: run {done.run}, {rows} rows in {len(done.rows)} tables")
+    if not done.complete:
+        click.echo(f"the run is not complete: {done.reason}", err=True)
+        sys.exit(1)
 
 
 def _print_json(event: dict[str, Any]) -> None:

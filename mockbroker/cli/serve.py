@@ -31,6 +31,7 @@ from mockbroker.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from mockbroker.cli.daemon import Daemon
+    from mockbroker.pipeline.spool.keeping import JournalKeeper
 
 DEFAULT_PORT = 9092
 BAD_USAGE = 2
@@ -199,7 +200,9 @@ async def _serve(
     ready_file: Path | None,
     trace: Trace | None,
     announce: Callable[[str], None],
+    journal_dir: Path | None = None,
 ) -> None:
+    keeper: JournalKeeper | None = None
     async with trio.open_nursery() as nursery:
 
         async def stop_on_signal(task_status: trio.TaskStatus[None]) -> None:
@@ -207,8 +210,18 @@ async def _serve(
             nursery.cancel_scope.cancel()
 
         await nursery.start(stop_on_signal)
-        async with open_server(config, trace=trace) as server:
-            await _announce_and_serve(server, config, api, ready_file, announce)
+        try:
+            async with open_server(config, trace=trace) as server:
+                if journal_dir is not None:
+                    from mockbroker.cli.kept_journal import close_journal, keep_journal
+
+                    keeper = keep_journal(server.cluster, journal_dir)
+                await _announce_and_serve(server, config, api, ready_file, announce)
+        finally:
+            if keeper is not None:
+                keeper.stop()
+    if keeper is not None:
+        await trio.to_thread.run_sync(close_journal, keeper)
 
 
 def _other_listeners(server: ClusterServer, config: ServerConfig) -> str:
@@ -319,6 +332,11 @@ async def _announce_and_serve(
     "--recover", is_flag=True, help="Of damaged files keep all that is before the damage."
 )
 @click.option(
+    "--journal-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write all that happens as Parquet tables into this directory, as a run of its own.",
+)
+@click.option(
     "--config-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Read the cluster from a TOML file; flags outrank it.",
@@ -354,6 +372,7 @@ def serve(
     in_background: bool,
     pid_file: Path | None,
     log_file: Path | None,
+    journal_dir: Path | None,
     trace: bool,
     **options: object,
 ) -> None:
@@ -387,6 +406,7 @@ def serve(
             ready_file,
             tracer,
             _print if daemon is None else daemon.announce,
+            journal_dir,
             clock=SteerableClock(),
         )
     except* (ServerError, ConfigError) as group:

@@ -105,6 +105,11 @@ def open_store(path: Path | str, runs: Iterable[str] | None = None) -> Store:
             f"there is no directory {path}: `mockbroker journal export {path}` makes one"
         )
     known = {file.stem: file for file in sorted((path / RUNS).glob("*.json"))}
+    if not known and any((path / SPOOL).glob("*")):
+        raise StoreError(
+            f"the run in {path} was never converted, because its broker was killed: "
+            f"`mockbroker journal export {path} --from spool` does it"
+        )
     if not known:
         raise StoreError(
             f"{path} holds no run of a journal (no {RUNS}/*.json): give the directory that "

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
 from mockbroker.cli import main
+from mockbroker.pipeline.store import open_store
 from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import TIMEOUT_S
 
@@ -126,6 +127,18 @@ def test_the_journal_is_printed_by_conditions(kafka: Cluster, run: Run) -> None:
     assert {event["kind"] for event in events} >= {"request", "append", "response"}
     assert any(event.get("message") for event in events)
     assert 'did you mean "topic"' in run("journal", "topik=x", status=1).output
+
+
+def test_the_journal_is_exported_as_tables(kafka: Cluster, run: Run, tmp_path: Path) -> None:
+    produced(kafka, "soup")
+    told = run("journal", "export", str(tmp_path), "--run", "mine").output
+    assert "run mine" in told
+    store = open_store(tmp_path)
+    store.check()
+    assert store.files("records")
+    again = run("journal", "export", str(tmp_path), "--run", "mine", status=1).output
+    assert "has a run mine already" in again
+    assert "holds no spool" in run("journal", "export", ".", "--from", "spool", status=1).output
 
 
 def test_verify_exits_with_the_verdict(kafka: Cluster, run: Run) -> None:

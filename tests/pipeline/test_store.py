@@ -53,6 +53,11 @@ def test_a_foreign_directory_is_refused(tmp_path):
     refused(tmp_path, "holds no run of a journal", "serve --journal-dir")
 
 
+def test_a_spool_that_was_never_converted_is_told(tmp_path):
+    (tmp_path / "_spool" / "r").mkdir(parents=True)
+    refused(tmp_path, "was never converted", "--from spool")
+
+
 def test_a_run_that_is_not_there_is_refused(store):
     refused(store, "no run nope", "it has r", runs=["nope"])
 

@@ -43,7 +43,8 @@ class Endpoint(NamedTuple):
 
     `body` is the struct of the JSON body, or `dict` where the body is checked further in; then
     `body_schema` tells it. `answer` is what comes back: a struct, or a list of them; a `stream`
-    endpoint answers by itself. `problems` are the statuses beside those that any endpoint may have.
+    endpoint answers by itself, and so does a `binary` one, with bytes. `problems` are the statuses
+    beside those that any endpoint may have.
     """
 
     method: str
@@ -55,6 +56,7 @@ class Endpoint(NamedTuple):
     body: Any = None
     status: int = 200
     stream: bool = False
+    binary: bool = False
     problems: tuple[int, ...] = ()
     body_schema: Callable[[InputSchemas], dict[str, Any]] | None = None
 

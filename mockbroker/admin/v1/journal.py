@@ -57,7 +57,7 @@ def endpoints(api: Api) -> list[Endpoint]:
     async def page(call: Call) -> JournalPage:
         query: JournalQuery = call.query
         matcher = EventMatcher(query, api.server.clock.now_ms())
-        reader = JournalReader(_journal(api), api.server.cluster.topic_name)
+        reader = JournalReader(journal_of(api), api.server.cluster.topic_name)
         found: list[JournalEvent] = []
         after = max(query.after, matcher.after_seq)
         # Decoded messages are shown, or looked into, or need not be opened at all.
@@ -73,7 +73,7 @@ def endpoints(api: Api) -> list[Endpoint]:
             else:
                 if after >= last:
                     break
-        return JournalPage(found, after, _journal(api).last_seq)
+        return JournalPage(found, after, journal_of(api).last_seq)
 
     async def stream(call: Call) -> StreamingResponse:
         query: JournalQuery = call.query
@@ -101,7 +101,7 @@ def endpoints(api: Api) -> list[Endpoint]:
 
     async def check(call: Call) -> Verdict:
         wanted = parse_expectation(call.body)
-        reader = JournalReader(_journal(api), api.server.cluster.topic_name)
+        reader = JournalReader(journal_of(api), api.server.cluster.topic_name)
         events = await api.cluster(lambda _: list(reader.events(wanted.after_seq)))
         return verify(wanted, events, api.server.clock.now_ms())
 
@@ -141,7 +141,7 @@ def endpoints(api: Api) -> list[Endpoint]:
     ]
 
 
-def _journal(api: Api) -> Journal:
+def journal_of(api: Api) -> Journal:
     journal = api.server.cluster.journal
     if journal is None:
         raise ProblemError(409, "no journal", "this cluster keeps none: its journal_bytes are 0")
@@ -165,7 +165,7 @@ async def _matching(
     api: Api, matcher: EventMatcher, after: int
 ) -> AsyncGenerator[JournalEvent, None]:
     """Every event that matches, those of the past first, for ever."""
-    journal = _journal(api)
+    journal = journal_of(api)
     reader = JournalReader(journal, api.server.cluster.topic_name)
     signal = Signal()
 

@@ -104,6 +104,9 @@ def _operation_id(endpoint: Endpoint) -> str:
 def _answer(endpoint: Endpoint, schema_of: dict[str, Any]) -> dict[str, Any]:
     if endpoint.answer is None:
         return {"description": "Done"}
+    if endpoint.binary:
+        schema = {"type": "string", "format": "binary"}
+        return {"description": "Bytes", "content": {"application/octet-stream": {"schema": schema}}}
     media = "text/event-stream" if endpoint.stream else JSON
     return {
         "description": "The answer",

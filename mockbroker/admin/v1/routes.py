@@ -14,6 +14,7 @@ from mockbroker.admin.v1 import (
     faults,
     journal,
     lifecycle,
+    notes,
     settling,
 )
 from mockbroker.admin.v1.api import Api
@@ -31,6 +32,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         *faults.endpoints(api),
         *clock.endpoints(api),
         *journal.endpoints(api),
+        *notes.endpoints(api),
         *lifecycle.endpoints(api),
         *settling.endpoints(api),
     ]

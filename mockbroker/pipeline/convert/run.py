@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mockbroker.pipeline.convert.converter import Converter
-from mockbroker.pipeline.spool.notes import Note
+from mockbroker.pipeline.spool.notes import Begin, End, Note, Torn, unpacked
 from mockbroker.pipeline.spool.reader import SpoolReader, spool_path, spooled_runs
 from mockbroker.pipeline.store import Run, StoreError
 from mockbroker.pipeline.write import TableWriter
@@ -29,6 +29,16 @@ def convert_notes(notes: Iterable[Note], directory: Path, run: str) -> Run:
             converter.take(note)
         converter.finish()
     return writer.manifest
+
+
+def convert_packed(data: bytes, directory: Path, run: str | None = None) -> Run:
+    """The tables of what the admin API gave. Raises StoreError when it gave something else."""
+    notes = list(unpacked(data))
+    if not notes or not isinstance(notes[0], Begin) or not isinstance(notes[-1], End):
+        raise StoreError("what came from the cluster is not whole: export it again")
+    begin, end = notes[0], notes[-1]
+    name = run or f"{begin.cluster_id}-{end.last_seq}".lstrip("-")
+    return convert_notes((note for note in notes if not isinstance(note, Torn)), directory, name)
 
 
 def convert_spool(directory: Path, run: str | None = None, *, keep_spool: bool = True) -> Run:

@@ -22,7 +22,12 @@ from mockbroker.core.journal.entries import (
     ResponseEntry,
 )
 from mockbroker.pipeline.spool.notes import End, Lost, Note, Peer, packed
-from mockbroker.pipeline.spool.taking import INTRODUCTIONS, begin_of, note_of, peer_note
+from mockbroker.pipeline.spool.taking import (
+    INTRODUCTIONS,
+    note_of,
+    notes_of_memory,
+    peer_note,
+)
 from mockbroker.pipeline.store import SPOOL, StoreError, check_run_name
 
 if TYPE_CHECKING:
@@ -38,7 +43,7 @@ _WRITE_BYTES = 1 << 20
 
 
 class SpoolWriter:
-    """Writes one cluster's journal into `<directory>/_spool/<run>/`, from now on.
+    """Writes one cluster's journal into `<directory>/_spool/<run>/`: what it holds, and what comes.
 
     Make and `stop` it in the cluster's thread; `close` may then be called in any, and returns when
     all is written. `error` is what went wrong while writing, if anything did: a full disk must not
@@ -82,7 +87,8 @@ class SpoolWriter:
             raise StoreError(f"{directory} has a run {run} already: name another") from None
         except OSError as error:
             raise StoreError(f"cannot write into {directory}: {error.strerror}") from None
-        self._put(begin_of(cluster, run, real_ns(), self._journal.last_seq), 0)
+        for note in notes_of_memory(cluster, self._journal, run, real_ns()):
+            self._put(note, 0)
         self._journal.followers.append(self._follow)
         self._thread = threading.Thread(target=self._work, name="mockbroker spool", daemon=True)
         self._thread.start()

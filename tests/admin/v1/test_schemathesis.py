@@ -31,7 +31,7 @@ GROUPS = {
     "sets of rules": ("^/v1/faults$", "examples,fuzzing"),
     "actions": ("^/v1/(actions|held)", EVERY_PHASE),
     "clock and snapshots": ("^/v1/(clock|snapshots?|restore|reset)$", EVERY_PHASE),
-    "journal": ("^/v1/(journal|journal/wait|verify)$", EVERY_PHASE),
+    "journal": ("^/v1/(journal|journal/notes|journal/wait|verify)$", EVERY_PHASE),
 }
 NOT_EXAMINED = {"/v1/journal/stream"}
 

@@ -1,0 +1,130 @@
+"""A spool holds what a journal held and what came then; a gap is told, or the cluster waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.journal.journal import Journal
+from mockbroker.pipeline.spool import writer as writing
+from mockbroker.pipeline.spool.notes import Begin, End, Fact, Lost
+from mockbroker.pipeline.spool.reader import SpoolReader
+from mockbroker.pipeline.spool.writer import SpoolWriter
+from mockbroker.pipeline.store import StoreError
+
+
+@pytest.fixture
+def cluster():
+    found = Cluster(seed=1)
+    found.keep_journal(Journal(lambda: 5))
+    return found
+
+
+def writer_of(cluster, directory, **options):
+    return SpoolWriter(cluster, directory, "r", real_ns=lambda: 5, **options)
+
+
+def notes(directory):
+    return list(SpoolReader(directory / "_spool" / "r"))
+
+
+def said(cluster, count, size=0):
+    """Some entries in the journal: requests of `size` bytes."""
+    for _ in range(count):
+        cluster.journal.request(1, 1, 1, b"\x00\x03" + bytes(size))
+
+
+def seqs(found):
+    return [note.seq for note in found if hasattr(note, "seq")]
+
+
+def test_it_holds_what_was_there_and_what_came(cluster, tmp_path):
+    said(cluster, 3)
+    writer = writer_of(cluster, tmp_path)
+    said(cluster, 2)
+    cluster.create_topic("t", 2)
+    writer.stop()
+    said(cluster, 1)  # nobody follows any more
+    writer.close()
+    found = notes(tmp_path)
+    assert isinstance(found[0], Begin)
+    assert found[0].topics == []
+    assert isinstance(found[-1], End)
+    assert seqs(found) == list(range(1, cluster.journal.last_seq))
+    [created] = [note for note in found if isinstance(note, Fact) and note.name == "TopicChanged"]
+    assert created.fact["change"] == "created"
+    assert writer.error is None
+
+
+def test_topics_of_before_are_told_at_the_beginning(cluster, tmp_path):
+    cluster.create_topic("old", 1)
+    cluster.journal.clear()  # it reaches back no further
+    cluster.create_topic("new", 1)
+    writer_of(cluster, tmp_path).stop()
+    begin = notes_when_done(tmp_path)[0]
+    assert [topic.name for topic in begin.topics] == ["old"]
+    assert isinstance(notes(tmp_path)[1], Lost)
+
+
+def notes_when_done(directory):
+    """All notes of a spool that is about to end."""
+    return list(SpoolReader(directory / "_spool" / "r", wait=lambda: True))
+
+
+def test_files_roll(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "_WRITE_BYTES", 1)  # each note is written by itself
+    writer = writer_of(cluster, tmp_path, file_bytes_max=10_000)
+    said(cluster, 30, 1000)
+    writer.stop()
+    writer.close()
+    assert len(list((tmp_path / "_spool" / "r").iterdir())) >= 2
+    assert seqs(notes(tmp_path)) == list(range(1, 31))
+
+
+def test_what_has_no_room_is_told_as_a_gap(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(SpoolWriter, "_work", lambda self: self._hurry.wait())
+    writer = writer_of(cluster, tmp_path, queue_bytes_max=10_000)
+    said(cluster, 20, 1000)
+    while writer._write_some():
+        pass
+    said(cluster, 1)
+    writer.stop()
+    while writer._write_some():
+        pass
+    writer._file.close()
+    found = notes(tmp_path)
+    [lost] = [note for note in found if isinstance(note, Lost)]
+    kept = seqs(found)
+    assert kept == [*range(1, lost.first_seq), 21]
+    assert lost.last_seq == 20
+
+
+def test_the_cluster_may_wait_instead(cluster, tmp_path):
+    writer = writer_of(cluster, tmp_path, overflow="block", queue_bytes_max=5_000)
+    said(cluster, 200, 1000)
+    writer.stop()
+    writer.close()
+    assert seqs(notes(tmp_path)) == list(range(1, 201))
+
+
+def test_a_disk_that_is_full_does_not_end_the_cluster(cluster, tmp_path, monkeypatch):
+    def full(self):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(SpoolWriter, "_next_file", full)
+    writer = writer_of(cluster, tmp_path)
+    said(cluster, 5)
+    writer.stop()
+    writer.close()
+    assert "No space left" in str(writer.error)
+
+
+def test_a_run_is_not_written_twice_and_a_place_has_to_be_there(cluster, tmp_path):
+    writer_of(cluster, tmp_path).stop()
+    with pytest.raises(StoreError, match="has a run r already"):
+        writer_of(cluster, tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot write into"):
+        writer_of(cluster, tmp_path / "file")
+    with pytest.raises(StoreError, match="journal_bytes=0"):
+        writer_of(Cluster(seed=1), tmp_path)
