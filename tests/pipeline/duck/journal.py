@@ -113,23 +113,26 @@ class Journal:
         row = {"process": "app", "topic": "t", "partition": 0}
         self.row("operations", seq=seq, op=op, **{**row, **columns})
 
-    def findings(self, anomaly: str) -> list[Finding]:
-        """What is found of one anomaly."""
+    def session(self) -> Session:
+        """DuckDB over these tables."""
         import pyarrow as pa
 
-        with Session() as session:
-            for name, rows in self.tables.items():
-                if not rows:
-                    session.view(name, [])
-                    continue
-                schema = arrow_schema(name).append(pa.field("run", pa.string()))
-                table = pa.Table.from_pylist([{**row, "run": "r"} for row in rows], schema)
-                session.connection.register(name, table)
+        session = Session()
+        for name, rows in self.tables.items():
+            if not rows:
+                session.view(name, [])
+                continue
+            schema = arrow_schema(name).append(pa.field("run", pa.string()))
+            table = pa.Table.from_pylist([{**row, "run": "r"} for row in rows], schema)
+            session.connection.register(name, table)
+        return session
+
+    def findings(self, anomaly: str) -> list[Finding]:
+        """What is found of one anomaly."""
+        with self.session() as session:
             return judge(session, [anomaly])
 
-    def brief(
-        self, anomaly: str
-    ) -> list[tuple[str, int | None, str | None, int | None, int | None]]:
+    def brief(self, anomaly: str) -> list[Brief]:
         """The same in short."""
         return [
             (found.verdict, found.offset, found.subject, found.first_seq, found.last_seq)

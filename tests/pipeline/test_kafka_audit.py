@@ -1,0 +1,127 @@
+"""`kafka.audit()`: what became of every record of a test's cluster, with real clients."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from mockbroker_fixtures import Cluster
+from mockbroker_fixtures.audit import Audit
+
+
+def produce(kafka: Cluster, *values: str, **settings: object) -> None:
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, **settings})
+    for value in values:
+        producer.produce("orders", value)
+        assert producer.flush(30) == 0
+
+
+def consume(kafka: Cluster, count: int) -> None:
+    settings = {"group.id": "kitchen", "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, **settings})
+    consumer.subscribe(["orders"])
+    messages = consumer.consume(count, 30)
+    assert len(messages) == count
+    consumer.commit(asynchronous=False)
+    consumer.close()
+
+
+def test_a_cluster_where_nothing_went_wrong_is_clean(mock_kafka: Cluster) -> None:
+    """Records were produced and read, and every rule that applies says so."""
+    mock_kafka.create_topic("orders")
+    produce(mock_kafka, "one coffee", "two teas")
+    consume(mock_kafka, 2)
+    audit = mock_kafka.audit()
+    assert audit.findings == []
+    audit.assert_clean(reports=True)
+    audit.assert_no("lost_write", "skip")
+    assert {outcome.outcome for outcome in audit.report.outcomes} == {"clean", "not applicable"}
+
+
+@pytest.mark.covers("S267")
+@pytest.mark.mock_kafka(brokers=3)
+def test_a_lost_write_is_found_with_the_rule_that_lost_it(mock_kafka: Cluster, tmp_path) -> None:
+    """An unclean election throws away what one broker alone had acknowledged."""
+    mock_kafka.create_topic("orders", replication_factor=3)
+    mock_kafka.act("move_leader", topic="orders", partition=0, node=1)
+    mock_kafka.act("lag_follower", topic="orders", node=2)
+    produce(mock_kafka, "one coffee", acks=1)
+    election = {"elect_unclean": {"topic": "orders", "partition": 0, "node": 2}}
+    mock_kafka.faults.add(
+        name="bad-night", match={"api": "Produce"}, when={"times": 1}, do=election
+    )
+    produce(mock_kafka, "two teas", "three cakes", acks=1)
+
+    audit = mock_kafka.audit()
+    lost = audit.of("lost_write")
+    assert {found.rule for found in lost} == {"bad-night"}
+    assert lost[0].offset == 0
+    assert lost[0].verdict == "report"
+    with pytest.raises(AssertionError, match="because of bad-night") as told:
+        audit.assert_no("lost_write")
+    assert "removed: truncation, because of bad-night" in str(told.value)
+    assert "elect_unclean" in str(told.value)
+    audit.save(tmp_path / "report.html")
+    assert "bad-night" in (tmp_path / "report.html").read_text()
+
+
+def test_a_retry_without_idempotence_is_found_by_the_records_id(mock_kafka: Cluster) -> None:
+    """Its acknowledgement was lost; the id in the header tells that both are the same."""
+    mock_kafka.create_topic("orders")
+    mock_kafka.faults.add(
+        match={"api": "Produce"}, when={"times": 1}, do={"drop_reply": {"then": "reset"}}
+    )
+    producer = Producer({"bootstrap.servers": mock_kafka.bootstrap_servers})
+    producer.produce("orders", "one coffee", headers={"mb-id": "order-1"})
+    assert producer.flush(30) == 0
+    audit = mock_kafka.audit()
+    [twice] = audit.of("duplicate")
+    assert (twice.subject, twice.offset, twice.verdict) == ("id:order-1", 1, "report")
+    audit.assert_clean()
+    with pytest.raises(AssertionError, match="order-1"):
+        audit.assert_clean(reports=True)
+
+
+def test_hidden_records_are_a_skip(mock_kafka: Cluster) -> None:
+    """A broker that leaves out what its log holds."""
+    mock_kafka.create_topic("orders")
+    produce(mock_kafka, "one", "two", "three")
+    mock_kafka.faults.add(match={"api": "Fetch"}, do={"hide_records": {"offsets": [1]}})
+    consume(mock_kafka, 2)
+    audit = mock_kafka.audit()
+    assert {found.offset for found in audit.of("skip")} == {1}
+    with pytest.raises(AssertionError, match="a consumer was led past a record"):
+        audit.assert_clean()
+
+
+def test_what_the_application_says_is_judged_too(mock_kafka: Cluster) -> None:
+    """It committed both records and processed one of them, twice."""
+    mock_kafka.create_topic("orders")
+    produce(mock_kafka, "one coffee", "two teas")
+    consume(mock_kafka, 2)
+    said = {"op": "processed", "group": "kitchen", "topic": "orders", "partition": 0}
+    audit = mock_kafka.audit([{**said, "offset": 0}, {**said, "offset": 0}])
+    assert [found.offset for found in audit.of("committed_not_processed")] == [1]
+    assert [found.offset for found in audit.of("processed_again")] == [0]
+
+
+def test_after_the_journal_was_cleared_nobody_knows(mock_kafka: Cluster) -> None:
+    """What was not found may have happened."""
+    mock_kafka.create_topic("orders")
+    produce(mock_kafka, "one coffee")
+    mock_kafka.journal.clear()
+    produce(mock_kafka, "two teas")
+    audit = mock_kafka.audit()
+    assert audit.findings == []
+    with pytest.raises(AssertionError, match="not everything is known"):
+        audit.assert_clean()
+    with pytest.raises(AssertionError, match="nobody knows whether there was skip"):
+        audit.assert_no("skip")
+
+
+def test_an_anomaly_that_there_is_not_is_refused(mock_kafka: Cluster) -> None:
+    """With the one that was meant."""
+    audit = mock_kafka.audit()
+    assert isinstance(audit, Audit)
+    with pytest.raises(ValueError, match="did you mean lost_write"):
+        audit.assert_no("lost_writes")
