@@ -36,6 +36,14 @@ class Capture:
         return b"".join(self._parts)
 
 
+def fate_of(effects: Sequence[tuple[ActiveRule, object]]) -> str:
+    """What the journal says of an answer that does not come whole; "" where it does."""
+    kinds = {type(effect) for _, effect in effects}
+    if delivery.CorruptReply in kinds:
+        return "answer damaged"
+    return "answer cut" if delivery.TruncateReply in kinds else ""
+
+
 async def deliver(
     connection: Connection,
     frame: bytes,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from mockbroker.actors.connection import ProtocolError
-from mockbroker.actors.faulty_frames import Capture, deliver
+from mockbroker.actors.faulty_frames import Capture, deliver, fate_of
 from mockbroker.actors.unanswered import Unanswered
 from mockbroker.core.faults.effects import answers, connections, delivery, records
 from mockbroker.core.faults.effects.answers import rewritten
@@ -260,9 +260,8 @@ class Watched(Unanswered):
         if not effects and dropped is None:
             rest = self._send_answer()
             return rest if rest is None else await self._muted(rest)
-        if dropped is not None:
-            assert self._context.marks is not None
-            self._context.marks.fate = "answer dropped"
+        assert self._context.marks is not None
+        self._context.marks.fate = "answer dropped" if dropped is not None else fate_of(effects)
         capture = Capture(self._connection._transport)
         self._connection._transport = capture  # type: ignore[assignment]
         try:

@@ -110,7 +110,7 @@ class ConnectionInfo:
 
 class Marks:
     """What rules did to a request: their names, and `fate`, what became of its answer instead of
-    being sent ("" for an answer that went out).
+    being sent ("" for an answer that went out whole).
     """
 
     __slots__ = ("fate", "rules")

@@ -250,6 +250,33 @@ def test_rules_leave_their_names_on_what_they_touch(mock_kafka: Cluster) -> None
 
 
 @pytest.mark.mock_kafka(topics={"orders": 1})
+@pytest.mark.parametrize(
+    ("effect", "outcome"),
+    [
+        ({"drop_reply": {"then": "reset"}}, "answer dropped"),
+        ({"truncate_reply": {"fraction": 0.5}}, "answer cut"),
+        ({"truncate_reply": {"bytes": 3, "then": "reset"}}, "answer cut"),
+        ({"corrupt_reply": {"how": "garbage"}}, "answer damaged"),
+    ],
+)
+def test_an_answer_that_does_not_come_whole_delivers_nothing(
+    mock_kafka: Cluster, effect: dict[str, object], outcome: str
+) -> None:
+    """The next one does, and is told once."""
+    produced(mock_kafka, "orders", 1)
+    mock_kafka.faults.add(name="half", match={"api": "Fetch"}, when={"times": 1}, do=effect)
+    consumer = Consumer({"bootstrap.servers": mock_kafka.bootstrap_servers, "group.id": "bill"})
+    consumer.assign([TopicPartition("orders", 0, 0)])
+    assert consumer.consume(1, TIMEOUT_S)
+    consumer.close()
+    [half] = mock_kafka.journal.exactly(1, kind="response", rule="half")
+    assert half.outcome == outcome
+    assert half.bytes > 0
+    [whole] = mock_kafka.journal.exactly(1, kind="deliver", topic="orders")
+    assert whole.seq > half.seq
+
+
+@pytest.mark.mock_kafka(topics={"orders": 1})
 def test_a_request_that_is_dropped_has_an_outcome_and_no_answer(mock_kafka: Cluster) -> None:
     mock_kafka.faults.add(
         name="deaf", match={"api": "Produce"}, when={"times": 1}, do={"close": {"how": "rst"}}
