@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.broker_life import RUNNING
+from mockbroker.core.fetch_positions import FetchPositions
 from mockbroker.core.log.dirs import LogDirs
 from mockbroker_protocol import ErrorCode
 
@@ -59,6 +60,7 @@ class Broker:
         "endpoints",
         "epoch",
         "fenced",
+        "fetch_positions",
         "log_dirs",
         "logger_levels",
         "node_id",
@@ -88,6 +90,7 @@ class Broker:
             Cluster, tuple[GroupCoordinator | None, TransactionCoordinator | None]
         ] = {}
         self._fetch_sessions: FetchSessionCache | None = None
+        self.fetch_positions = FetchPositions()
 
     def set_endpoint(self, listener: str, host: str, port: int) -> None:
         """Tell clients of `listener` to reach this broker at host:port."""

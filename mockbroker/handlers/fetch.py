@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.core.fetch_positions import EXECUTOR
 from mockbroker.core.fetch_session import NO_SESSION, FetchContext, next_epoch
 from mockbroker.core.partition import Partition
 from mockbroker.handlers.base import Parked, api
@@ -34,11 +35,12 @@ _INVALID_EPOCH = int(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 @api(ApiKey.FETCH, versions=(4, 18))
 def fetch(ctx: RequestContext, request: FetchRequest) -> FetchResponse | Parked[FetchResponse]:
     """Answer with what is there, or park until `min_bytes` are, for at most `max_wait_ms`."""
-    context = ctx.broker.fetch_sessions.open_context(
-        request, by_id=ctx.header.api_version >= TOPIC_IDS_SINCE, now_ms=ctx.now_ms
-    )
+    by_id = ctx.header.api_version >= TOPIC_IDS_SINCE
+    context = ctx.broker.fetch_sessions.open_context(request, by_id=by_id, now_ms=ctx.now_ms)
     if context.error:
         return FetchResponse(error_code=context.error)
+    if EXECUTOR in ctx.client_id:
+        ctx.broker.fetch_positions.heard(ctx.client_id, request, by_id=by_id)
     reader = FetchReader(ctx, request, context)
     answers = reader.read()
     if reader.must_answer or request.max_wait_ms <= 0:

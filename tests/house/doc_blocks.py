@@ -77,8 +77,9 @@ def matches(expected: list[str], actual: str) -> bool:
 class PageRunner:
     """One reader of one page: a scratch folder, at most one cluster, the docs' words for it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, timeout_s: float = TIMEOUT_S) -> None:
         self.folder = folder
+        self.timeout_s = timeout_s
         self.server: subprocess.Popen[str] | None = None
         self.addresses: dict[str, str] = {}
         here = str(Path(sys.executable).parent)
@@ -165,7 +166,7 @@ class PageRunner:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_S,
+            timeout=self.timeout_s,
             check=False,
         )
         assert done.returncode == 0, f"{arguments[-1]}\n{done.stdout}{done.stderr}"

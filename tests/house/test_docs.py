@@ -25,10 +25,14 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+# Pages whose examples are run elsewhere: in tests/spark, all on one session of Spark.
+ELSEWHERE = {"docs/spark.md", "docs/spark-faults.md"}
+
 RUNNABLE = [
     page
     for page in WRITTEN
-    if any(block.language in {"console", "python"} for block in blocks_of(page.read_text()))
+    if name_of(page) not in ELSEWHERE
+    and any(block.language in {"console", "python"} for block in blocks_of(page.read_text()))
 ]
 
 

@@ -166,15 +166,3 @@ def test_a_crash_that_does_not_come_is_an_error(job: Job) -> None:
     with pytest.raises(AssertionError, match="has ended, without a batch 5"):
         crash.wait(job.start(crash))
     assert not crash.happened
-
-
-@marked
-def test_lag_by_the_checkpoint_goes_to_the_end_of_the_log(job: Job) -> None:
-    """What Spark is done with stands nowhere else."""
-    job.finish()
-    job.send(98, 99)
-    done = read_checkpoint(job.checkpoint).committed()
-    [end] = job.kafka.call(
-        lambda cluster: [p.high_watermark for p in cluster.topics["orders"].partitions]
-    )
-    assert end - done["orders", 0] == 2

@@ -47,6 +47,10 @@ class GroupView(msgspec.Struct, frozen=True):
 class LagView(msgspec.Struct, frozen=True):
     """How far a group is behind in one partition, in offsets.
 
+    `kind` is "committed" for what a group has committed. Spark commits nothing: for the run of a
+    query there is a "fetched" one instead, where `committed` is the offset that its consumers
+    fetched from last. They read ahead, so its lag is what has not even been fetched.
+
     `lag` counts to the high watermark, as read_uncommitted consumers see it, `stable_lag` to the
     last stable offset, as read_committed ones do. `pending`: a transaction that has not ended has
     committed an offset too. Without a partition any more both lags are -1.
@@ -62,6 +66,7 @@ class LagView(msgspec.Struct, frozen=True):
     stable_lag: int
     pending: bool
     metadata: str
+    kind: str = "committed"
 
 
 def group_views(cluster: Cluster) -> list[GroupView]:
@@ -123,8 +128,12 @@ def _members(
 
 
 def lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:
-    """The lag of every committed offset, of all groups or of one, by group and partition."""
-    found: list[LagView] = []
+    """The lag of every committed offset, and of what Spark has fetched, by group and partition."""
+    found = [*_committed_lags(cluster, group), *fetch_lag_views(cluster, group)]
+    return sorted(found, key=lambda view: (view.group, view.topic, view.partition))
+
+
+def _committed_lags(cluster: Cluster, group: str | None) -> Iterator[LagView]:
     for shard in _shards(cluster):
         for group_id, topics in shard.offsets.committed.items():
             if group is not None and group_id != group:
@@ -133,17 +142,40 @@ def lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:
                 for index, value in partitions.items():
                     pending = shard.offsets.has_pending(group_id, topic, index)
                     key = (group_id, topic, index)
-                    found.append(_lag(cluster, key, value.offset, value.metadata, pending))
-    return sorted(found, key=lambda view: (view.group, view.topic, view.partition))
+                    yield _lag(cluster, key, value.offset, value.metadata, pending)
+
+
+def fetch_lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:
+    """How far the runs of Spark's queries have fetched, by group and partition.
+
+    Where several consumers of a run have read a partition, the one that came farthest counts.
+    """
+    farthest: dict[tuple[str, str, int], int] = {}
+    for broker in cluster.brokers.values():
+        for (group_id, topic_key, index), offset in broker.fetch_positions:
+            topic = cluster.topic_name(topic_key) if isinstance(topic_key, bytes) else topic_key
+            if topic is None or group not in (None, group_id):
+                continue
+            key = (group_id, topic, index)
+            farthest[key] = max(offset, farthest.get(key, 0))
+    return [
+        _lag(cluster, key, offset, "", pending=False, kind="fetched")
+        for key, offset in sorted(farthest.items())
+    ]
 
 
 def _lag(
-    cluster: Cluster, key: tuple[str, str, int], committed: int, metadata: str, pending: bool
+    cluster: Cluster,
+    key: tuple[str, str, int],
+    committed: int,
+    metadata: str,
+    pending: bool,
+    kind: str = "committed",
 ) -> LagView:
     group, topic, index = key
     partition = cluster.partition(topic, index)
     if partition is None:
-        return LagView(group, topic, index, committed, -1, -1, -1, -1, pending, metadata)
+        return LagView(group, topic, index, committed, -1, -1, -1, -1, pending, metadata, kind)
     high, stable = partition.high_watermark, partition.last_stable_offset
     return LagView(
         group=group,
@@ -156,4 +188,5 @@ def _lag(
         stable_lag=max(stable - committed, 0),
         pending=pending,
         metadata=metadata,
+        kind=kind,
     )
