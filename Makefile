@@ -12,12 +12,17 @@ PYTEST := $(BIN)/python -m pytest
 # Tests that share an expensive thing (a JVM, a real broker) are grouped by tests/conftest.py.
 PARALLEL := -n $(JOBS) --dist loadgroup
 
+# Beside the one that is installed; see mockbroker/spark/versions.py.
+SPARK_VERSIONS := 3.5.1 4.2.0
+SPARK_VENVS    := .cache/venvs
+
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-failed test-quick test-java test-spark test-node test-go test-real check \
+.PHONY: help install run test test-failed test-quick test-java test-spark test-spark-versions \
+        test-node test-go test-real check \
         lint types layers generated generate format bench docs clean lock
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## create .venv/ with everything pinned (quick when nothing changed)
 
@@ -48,6 +53,21 @@ test-java: $(STAMP) ## the Java clients and the oracle of Kafka's own classes
 
 test-spark: $(STAMP) ## PySpark with the Kafka connector
 	$(PYTEST) $(PARALLEL) -m spark $(ARGS)
+
+# Each in an environment of its own, with the same pins otherwise. Too slow for every change.
+test-spark-versions: $(SPARK_VERSIONS:%=test-spark-%) ## PySpark in the other versions, for the night
+
+test-spark-%: $(SPARK_VENVS)/spark-%/.installed
+	$(SPARK_VENVS)/spark-$*/bin/python -m pytest tests/spark -m spark $(ARGS)
+
+.PRECIOUS: $(SPARK_VENVS)/spark-%/.installed
+$(SPARK_VENVS)/spark-%/.installed: pyproject.toml requirements/constraints.txt
+	$(PYTHON) -m venv --clear $(@D)
+	grep -vE '^(pyspark|py4j)==' requirements/constraints.txt > $(@D)/constraints.txt
+	PIP_CONSTRAINT=$(@D)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(@D)/bin/python -m pip \
+	  install --quiet --editable '.[pytest,tls,clients]' pyspark==$* \
+	  hypothesis pytest-timeout pytest-xdist setuptools
+	@touch $@
 
 test-node: $(STAMP) ## kafkajs
 	$(PYTEST) $(PARALLEL) -m node $(ARGS)
