@@ -118,3 +118,68 @@ def test_brokers_that_stop_one_after_the_other_take_partitions_with_them(
     kafka.start_broker(0)
     wait_until(lambda: leader() == 0)
     assert [each["value"] for each in java.read_all("pair", 2)] == ["a", "b"]
+
+
+@pytest.mark.covers("S276")
+def test_a_client_that_is_restarted_too_soon_fails_and_the_next_one_does_not(
+    java: Steps, kafka: Cluster
+) -> None:
+    """The old member was just removed, and the broker that the new one begins with is cut off: it
+    gives up after its 60 s (one here), in Java's words. The second start finds it back.
+    """
+    first = java.consumer("g")
+    java("subscribe", first, topics=[TOPIC])
+    java.settle(first, partitions=3)
+    cut(kafka, 2)
+    kafka.act("kick_member", group="g")
+    host, port = kafka.endpoint(2)
+    impatient = {"default_api_timeout_ms": 1000, "request_timeout_ms": 700}
+    second = java.consumer("g", bootstrap_servers=f"{host}:{port}", **impatient)
+    with pytest.raises(JavaError, match="Timeout expired while fetching topic metadata") as late:
+        java("partitionsFor", second, topic=TOPIC)
+    assert late.value.name == "TimeoutException"
+    java.close(second)
+    kafka.resume_broker(2)
+    third = java.consumer("g", bootstrap_servers=f"{host}:{port}", **impatient)
+    wait_until(lambda: len(java("partitionsFor", third, topic=TOPIC)) == 3)
+    java("subscribe", third, topics=[TOPIC])
+    java.close(first)
+    assert len(java.settle(third, partitions=3)[third]) == 3
+
+
+@pytest.mark.covers("S215")
+def test_a_restore_in_the_callback_that_outlasts_max_poll_interval_ms_costs_the_membership(
+    java: Steps, kafka: Cluster
+) -> None:
+    """Topics that the callback looks up are deleted, and each look takes its whole timeout. The
+    member has left before the callback is over. A longer interval cures it. (Five minutes each in
+    the report, here half a second; several looks leave the heartbeat thread its time.)
+    """
+    gone = [f"gone-{number}-0" for number in range(5)]
+    for longest_ms, leaves in ((500, True), (60_000, False)):
+        group = java.unique("restoring")
+        consumer = java.consumer(
+            group,
+            max_poll_interval_ms=longest_ms,
+            default_api_timeout_ms=500,
+            request_timeout_ms=500,
+            allow_auto_create_topics="false",
+        )
+        mark = kafka.journal.last_seq
+        java("subscribe", consumer, topics=[TOPIC], restore=gone)
+        looked: list[list[object]] = []
+
+        def over(consumer: str = consumer, looked: list[list[object]] = looked) -> bool:
+            java.poll(consumer, 1, timeout_ms=50)
+            looked.extend(each for each in java("events", consumer) if each[0] == "timed out")
+            return len(looked) >= len(gone)
+
+        wait_until(over, what="the end of the callback")
+        assert [each[1] for each in looked[: len(gone)]] == gone
+        ended_ms = looked[len(gone) - 1][2]
+        left = kafka.journal.events(
+            kind="request", api="LeaveGroup", client_id=consumer, after_seq=mark
+        )
+        before = [each for each in left if each.real_ns / 1e6 < ended_ms]  # type: ignore[operator]
+        assert bool(before) is leaves
+        java.close(consumer)

@@ -57,6 +57,7 @@ final class Consumers {
         ops.put("consumer.resume", item -> pausing(item, false));
         ops.put("consumer.groupMetadata", this::groupMetadata);
         ops.put("consumer.enforceRebalance", this::enforceRebalance);
+        ops.put("consumer.metric", this::metric);
         ops.put("consumer.unsubscribe", item -> {
             consumer(item).unsubscribe();
             return Json.object();
@@ -80,8 +81,14 @@ final class Consumers {
         return Json.object();
     }
 
-    /** {name, topics | pattern: by the client | re2: by the coordinator}. */
+    /**
+     * {name, topics | pattern: by the client | re2: by the coordinator, restore?: [partition…]}:
+     * the ends of those are looked up in the callback of each assignment.
+     */
     private ObjectNode subscribe(ObjectNode item) throws ReflectiveOperationException {
+        if (item.has("restore")) {
+            listener(item).restore(consumer(item), Json.partitions(item.get("restore")));
+        }
         if (item.has("re2")) {
             // Not there yet in 3.9.
             Class<?> type = Class.forName("org.apache.kafka.clients.consumer.SubscriptionPattern");
@@ -256,6 +263,15 @@ final class Consumers {
     private ObjectNode enforceRebalance(ObjectNode item) {
         consumer(item).enforceRebalance(item.path("reason").asText("the test asks for it"));
         return Json.object();
+    }
+
+    /** {name, metric}: the largest value of the metrics of that name; 0 if there are none. */
+    private ObjectNode metric(ObjectNode item) {
+        String wanted = item.get("metric").asText();
+        double largest = consumer(item).metrics().entrySet().stream()
+            .filter(entry -> entry.getKey().name().equals(wanted))
+            .mapToDouble(entry -> (Double) entry.getValue().metricValue()).max().orElse(0);
+        return Json.result(largest);
     }
 
     private ObjectNode close(ObjectNode item) {

@@ -1,7 +1,9 @@
 package mockbroker.tour;
 
+import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.TimeoutException;
 
 import java.util.ArrayList;
 import java.util.Collection;
@@ -10,10 +12,27 @@ import java.util.List;
 /** What a rebalance told a consumer, in order: ["assigned", [partition…]] and so on. */
 final class Listener implements ConsumerRebalanceListener {
     private final List<Object> events = new ArrayList<>();
+    private Consumer<?, ?> consumer;
+    private List<TopicPartition> restored = List.of();
+
+    /** Look up the end of each of these whenever partitions were assigned, one after the other. */
+    void restore(Consumer<?, ?> by, List<TopicPartition> partitions) {
+        consumer = by;
+        restored = partitions;
+    }
 
     @Override
     public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
         add("assigned", partitions);
+        for (TopicPartition partition : restored) {
+            String ended = "restored";
+            try {
+                consumer.endOffsets(List.of(partition));
+            } catch (TimeoutException e) {
+                ended = "timed out";
+            }
+            events.add(List.of(ended, partition.toString(), System.currentTimeMillis()));
+        }
     }
 
     @Override

@@ -18,6 +18,7 @@ public final class Tour {
         Map<String, Pipe.Op> ops = new TreeMap<>();
         new Producers().register(ops);
         new Consumers().register(ops);
+        Interceptors.register(ops);
         AdminTopics.register(ops);
         AdminGroups.register(ops);
         AdminCluster.register(ops);
