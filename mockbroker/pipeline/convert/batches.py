@@ -74,7 +74,7 @@ def open_batch(header: BatchHeader, batch: memoryview) -> Opened:
     try:
         payload = batch_payload(header, batch)
         return _opened(header, payload)
-    except (RecordsError, IndexError):
+    except (RecordsError, IndexError, OverflowError):
         return EMPTY
 
 

@@ -1,0 +1,203 @@
+"""What real producers sent, and what became of it, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+from mockbroker.pipeline.hashing import key_hash, value_hash
+from mockbroker_fixtures import Cluster
+from tests.pipeline.convert.support import tables_of
+from tests.support.librdkafka import TIMEOUT_S, settings
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def kafka() -> Iterator[Cluster]:
+    with Cluster(brokers=3, topics={"t": 2}) as cluster:
+        yield cluster
+
+
+def producer_of(kafka: Cluster, **config: object) -> Producer:
+    return Producer(settings(kafka.bootstrap_servers, **config))
+
+
+def send(producer: Producer, *values: str, topic: str = "t", partition: int = 0) -> None:
+    for value in values:
+        producer.produce(topic, value, partition=partition, headers={"mb-id": f"id-{value}"})
+    assert producer.flush(TIMEOUT_S) == 0
+
+
+@pytest.mark.covers("S337")
+def test_records_are_told_with_place_hash_and_id(kafka):
+    producer = producer_of(kafka, client_id="shop", enable_idempotence=True)
+    producer.produce("t", b"v", key=b"k", partition=1, timestamp=1_700_000_000_123)
+    producer.produce("t", None, key=None, partition=1, headers={"mb-id": "7"})
+    assert producer.flush(TIMEOUT_S) == 0
+    tables = tables_of(kafka)
+    first, second = tables.rows("records")
+    topic_id = first["topic_id"]
+    assert (first["topic"], first["partition"], first["offset"]) == ("t", 1, 0)
+    assert (first["value_hash"], first["key_hash"]) == (value_hash(b"k", b"v"), key_hash(b"k"))
+    assert (first["timestamp"], first["id"]) == (1_700_000_000_123, None)
+    assert (second["offset"], second["id"], second["key_hash"]) == (1, "7", None)
+    assert second["value_hash"] == value_hash(None, None)
+    batches = tables.rows("batches")
+    assert sum(batch["records"] for batch in batches) == 2
+    for batch in batches:
+        assert (batch["client_id"], batch["topic_id"], batch["acks"]) == ("shop", topic_id, -1)
+        assert batch["acknowledged"]
+        assert batch["producer_id"] is not None
+        assert batch["producer_epoch"] == 0
+        assert batch["transaction"] is None
+    appends = {batch["append_seq"] for batch in batches}
+    assert {first["append_seq"], second["append_seq"]} == appends
+    requests = tables.rows("requests", api="Produce")
+    assert {request["seq"] for request in requests} == {batch["seq"] for batch in batches}
+    assert all(request["client_software"].startswith("confluent") for request in requests)
+    assert all(request["source"].startswith("127.0.0.1:") for request in requests)
+
+
+def test_a_lost_answer_leaves_a_batch_unacknowledged_until_its_retry(kafka):
+    kafka.faults.add(
+        name="lost",
+        match={"api": "Produce", "topic": "t"},
+        when={"times": 1},
+        do={"drop_reply": {"then": "close"}},
+    )
+    send(producer_of(kafka, enable_idempotence=True, retry_backoff_ms=10), "one")
+    tables = tables_of(kafka)
+    first, retry = tables.rows("batches")
+    assert not first["acknowledged"]
+    assert (first["response_seq"], first["base_offset"], first["rules"]) == (None, 0, ["lost"])
+    assert first["append_seq"] is not None
+    assert retry["acknowledged"]
+    assert (retry["append_seq"], retry["base_offset"], retry["last_offset"]) == (None, 0, 0)
+    assert (retry["producer_id"], retry["base_sequence"]) == (first["producer_id"], 0)
+    assert len(tables.rows("records")) == 1
+    [fault] = tables.rows("faults", change="hit")
+    assert (fault["rules"], fault["request_seq"]) == (["lost"], first["seq"])
+
+
+def test_without_acks_nothing_is_acknowledged(kafka):
+    send(producer_of(kafka, acks=0), "one")
+    wait_until(lambda: len(kafka.records("t")) == 1)
+    tables = tables_of(kafka)
+    [batch] = tables.rows("batches")
+    assert (batch["acknowledged"], batch["acks"], batch["base_offset"]) == (False, 0, 0)
+    assert batch["response_seq"] is None
+
+
+def test_a_refused_batch_has_an_error_and_no_place(kafka):
+    kafka.faults.add(
+        match={"api": "Produce"}, when={"times": 1}, do={"error": "TOPIC_AUTHORIZATION_FAILED"}
+    )
+    failed = []
+    producer = producer_of(kafka, enable_idempotence=False)
+    producer.produce("t", "no", partition=0, on_delivery=lambda error, _: failed.append(error))
+    assert producer.flush(TIMEOUT_S) == 0
+    assert failed[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    [batch] = tables_of(kafka).rows("batches")
+    assert batch["error"] == "TOPIC_AUTHORIZATION_FAILED"
+    assert (batch["append_seq"], batch["base_offset"], batch["acknowledged"]) == (None, None, False)
+
+
+def test_transactions_are_numbered_and_their_markers_told(kafka):
+    producer = producer_of(kafka, transactional_id="pay", client_id="pay")
+    producer.init_transactions(TIMEOUT_S)
+    for number in range(4):
+        producer.begin_transaction()
+        send(producer, str(number))
+        if number % 2:
+            producer.abort_transaction(TIMEOUT_S)
+        else:
+            producer.commit_transaction(TIMEOUT_S)
+    kafka.journal.wait(kind="transaction", state="CompleteAbort", count=2)
+    tables = tables_of(kafka)
+    batches = tables.rows("batches")
+    producer_id = batches[0]["producer_id"]
+    names = [f"{producer_id}/{number}" for number in (1, 2, 3, 4)]
+    assert [batch["transaction"] for batch in batches] == names
+    assert {batch["transactional_id"] for batch in batches} == {"pay"}
+    markers = tables.rows("markers")
+    assert [(each["transaction"], each["committed"]) for each in markers] == [
+        (name, not number % 2) for number, name in enumerate(names)
+    ]
+    assert [each["offset"] for each in markers] == [1, 3, 5, 7]
+    ends = [
+        (each["transaction"], each["state"])
+        for each in tables.rows("transactions")
+        if each["state"].startswith("Complete")
+    ]
+    assert ends == [
+        (name, "CompleteAbort" if number % 2 else "CompleteCommit")
+        for number, name in enumerate(names)
+    ]
+    [given] = tables.rows("transactions", state="InitProducerId")
+    assert (given["producer_id"], given["transactional_id"]) == (producer_id, "pay")
+
+
+def test_what_leaves_a_log_is_told_with_its_reason_and_cause(kafka):
+    kafka.create_topic("replicated", 1, 3)
+    producer = producer_of(kafka, acks=1)
+    send(producer, "a", "b", topic="replicated")
+    leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
+    follower = next(node for node in (1, 2, 3) if node != leader)
+    kafka.act("shrink_isr", topic="replicated", partition=0, nodes=[follower])
+    send(producer, "c", "d", topic="replicated")
+    kafka.act("elect_unclean", topic="replicated", partition=0, node=follower)
+    send(producer, "e", topic="t")
+    admin = AdminClient(settings(kafka.bootstrap_servers))  # its futures fail when it is gone
+    admin.delete_topics(["t"])["t"].result(TIMEOUT_S)
+    tables = tables_of(kafka)
+    lost, deleted = tables.rows("removals")
+    assert (lost["topic"], lost["first_offset"], lost["last_offset"]) == ("replicated", 2, 3)
+    assert (lost["reason"], lost["cause"]) == ("unclean_election", "elect_unclean")
+    assert (deleted["topic"], deleted["reason"], deleted["cause"]) == ("t", "topic_deleted", None)
+    [change] = tables.rows("cluster", change="LeaderChanged", unclean=True)
+    assert (change["leader"], change["former_leader"]) == (follower, leader)
+    acknowledged = tables.rows("batches", topic="replicated", acknowledged=True)
+    assert sum(batch["records"] for batch in acknowledged) == 4
+
+
+def test_a_topic_that_is_made_anew_is_another(kafka):
+    send(producer_of(kafka), "old")
+    kafka.act("recreate_topic", topic="t")
+    send(producer_of(kafka), "new")
+    first, second = tables_of(kafka).rows("records")
+    assert first["offset"] == second["offset"] == 0
+    assert first["topic"] == second["topic"] == "t"
+    assert first["topic_id"] != second["topic_id"]
+
+
+def test_a_watermark_that_was_put_back_is_told_with_its_cause(kafka):
+    send(producer_of(kafka), "a", "b", "c")
+    kafka.act("set_high_watermark", topic="t", partition=0, offset=1)
+    tables = tables_of(kafka)
+    [moved] = tables.rows("watermarks", source="event")
+    assert (moved["high_watermark"], moved["log_end_offset"]) == (1, 3)
+    assert (moved["cause"], moved["leader_epoch"]) == ("set_high_watermark", 0)
+    [fault] = tables.rows("faults", kind="action")
+    assert (fault["change"], fault["topic"], fault["partition"]) == ("set_high_watermark", "t", 0)
+
+
+def test_a_fenced_producer_is_refused_and_told_so(kafka):
+    old = producer_of(kafka, transactional_id="x", client_id="old")
+    old.init_transactions(TIMEOUT_S)
+    old.begin_transaction()
+    send(old, "one")
+    new = producer_of(kafka, transactional_id="x", client_id="new")
+    new.init_transactions(TIMEOUT_S)
+    old.produce("t", "zombie", partition=0)
+    with pytest.raises(KafkaException):
+        old.commit_transaction(TIMEOUT_S)
+    old.flush(TIMEOUT_S)
+    tables = tables_of(kafka)
+    refused = [batch for batch in tables.rows("batches", client_id="old") if batch["error"]]
+    epochs = [row["producer_epoch"] for row in tables.rows("transactions")]
+    assert refused
+    assert all(batch["producer_epoch"] < max(epochs) for batch in refused)
+    assert all(batch["append_seq"] is None for batch in refused)
