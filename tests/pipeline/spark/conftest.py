@@ -1,0 +1,92 @@
+"""One audit by Spark over all histories and all journals made by hand, for all tests here."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from mockbroker.pipeline.findings import Finding
+from mockbroker.pipeline.spark.audit import audit
+from mockbroker.pipeline.spark.inputs import Inputs
+from mockbroker.pipeline.tables import TABLES, spark_schema
+from tests.pipeline.duck import test_rules_of_logs, test_rules_of_readers
+from tests.pipeline.duck.journal import Journal
+from tests.pipeline.flat import write_flat
+from tests.pipeline.histories import Row, Story
+from tests.pipeline.plants import made
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HISTORIES = 2_000
+
+
+class Handmade(NamedTuple):
+    """A journal of DuckDB's tests, when it was asked for findings of one anomaly."""
+
+    run: str
+    tables: Mapping[str, list[Row]]
+    anomaly: str
+    findings: frozenset[Finding]
+
+
+class Audited(NamedTuple):
+    """What Spark found, without details, in all runs at one go."""
+
+    stories: list[Story]
+    handmade: list[Handmade]
+    findings: list[Finding]
+
+
+@pytest.fixture(scope="session")
+def spark_settings() -> Mapping[str, str]:
+    return {"spark.sql.session.timeZone": "UTC"}
+
+
+@pytest.fixture(scope="session")
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    """Two thousand histories, and each journal made by hand, judged in one job."""
+    stories = [made(number).story for number in range(HISTORIES)]
+    handmade = handmade_journals()
+    directory = tmp_path_factory.mktemp("histories")
+    write_flat([*stories, *handmade], directory)  # type: ignore[list-item]
+    frames = {
+        table: spark.read.schema(spark_schema(table)).parquet(str(directory / f"{table}.parquet"))
+        for table in TABLES
+    }
+    inputs = Inputs(spark, frames)
+    found = [Finding(*row)._replace(details=None) for row in audit(inputs).collect()]
+    inputs.forget()
+    return Audited(stories, handmade, found)
+
+
+def handmade_journals() -> list[Handmade]:
+    """Every state of a journal of which a test of DuckDB's rules asked for findings."""
+    asked: list[Handmade] = []
+    findings_of_duckdb = Journal.findings
+
+    def findings(self: Journal, anomaly: str) -> list[Finding]:
+        found = findings_of_duckdb(self, anomaly)
+        run = f"handmade-{len(asked)}"
+        bare = frozenset(each._replace(run=run, details=None) for each in found)
+        asked.append(Handmade(run, copy.deepcopy(self.tables), anomaly, bare))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Journal, "findings", findings)
+        for module in (test_rules_of_logs, test_rules_of_readers):
+            for name, test in vars(module).items():
+                if name.startswith("test_") and not inspect.signature(test).parameters:
+                    _run(test)
+    return asked
+
+
+def _run(test: Any) -> None:
+    try:
+        test()
+    except AssertionError:  # DuckDB's own failure is for its own tests to tell
+        return
