@@ -14,7 +14,7 @@ from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.describe_transactions import DescribeTransactionsRequest
 from tests.differential.session import Session
 from tests.differential.transacting import TV2, Producer, java_partition
-from tests.support.transactional_id import lose_markers
+from tests.support.transactional_id import let_markers_go, lose_markers
 from tests.support.waiting import wait_until
 
 # An end that is decided waits for its markers; Dead and PrepareEpochFence are only ever on the way.
@@ -104,5 +104,7 @@ class Held:
             self._finish = None
 
     def close(self) -> None:
+        # Other transactions commit offsets in the same partition, by chance.
+        let_markers_go(self.kafka)
         self.release()
         self.session.close()
