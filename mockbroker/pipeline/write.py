@@ -25,6 +25,7 @@ from mockbroker.pipeline.store import (
     arrow_schema,
     check_run_name,
     parts,
+    read_manifest,
     write_manifest,
 )
 from mockbroker.pipeline.tables import TABLES
@@ -221,6 +222,30 @@ class _TableFiles:
         self._file_rows += table.num_rows
         if self._file_rows >= self._part_rows:
             self.roll()
+
+
+def replace_table(
+    directory: Path | str, run: str, table: str, rows: Iterable[Mapping[str, object]]
+) -> int:
+    """Give a run that is there other rows of one table; returns how many there are now.
+
+    Raises StoreError when the run is not there.
+    """
+    place = Path(directory)
+    file = place / RUNS / f"{run}.json"
+    if not file.exists():
+        raise StoreError(f"{place} has no run {run}: export the journal first")
+    manifest = read_manifest(file)
+    for former in parts(place, table, run):
+        former.unlink()
+    files = _TableFiles(place, table, run, PART_ROWS)
+    files.rows(rows)
+    files.roll()
+    counts = {**manifest.rows, table: files.written}
+    write_manifest(
+        place, replace(manifest, rows={n: count for n, count in counts.items() if count})
+    )
+    return files.written
 
 
 def remove_run(directory: Path, run: str) -> None:
