@@ -50,6 +50,7 @@ GOALS: tuple[Goal, ...] = (
     Goal("second-cluster", 0.010),
     Goal("idle", 60e6),
     Goal("idle-rules", 1.10),
+    Goal("journal", 1.05),
     Goal("api-versions-p50", 1.0, ("kfake",)),
     Goal("sequential-p50", 0.8, ("real",)),
     Goal("sequential-p50", 1.25, ("kfake",)),

@@ -15,7 +15,7 @@ from bench.workloads.footprint import (
 )
 from bench.workloads.groups import Rebalance
 from bench.workloads.latency import Delivery, Sequential
-from bench.workloads.rules import IdleRules
+from bench.workloads.rules import IdleRules, KeptJournal
 from bench.workloads.spark import BulkRead, MicroBatches
 from bench.workloads.transactions import (
     AbortedTransactions,
@@ -44,6 +44,7 @@ WORKLOADS: tuple[Workload, ...] = (
     PassingWeek(),
     Snapshots(),
     IdleRules(),
+    KeptJournal(),
     BulkRead(),
     MicroBatches(),
 )

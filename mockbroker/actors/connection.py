@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from mockbroker.actors.broker_host import Gate
+from mockbroker.actors.inbox import Inbox, ProtocolError
 from mockbroker.actors.muting import left_alone, refused_ms
 from mockbroker.actors.routes import API_VERSIONS, Route, route_of
 from mockbroker.actors.stats import Stats
@@ -53,16 +54,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mockbroker")
 
-# What one read may bring of small frames. A larger frame is read into a buffer of its own size, so
-# this only costs memory: it is what an idle connection holds.
-INBOX_BYTES = 16 * 1024
 # A client that never pauses must still let others run: yield after this many answers without a
 # wait for the next request.
 ANSWERS_BETWEEN_YIELDS = 16
-# The first two bytes of a TLS handshake, taken for those of a frame's size.
-TLS_CLIENT_HELLO = 0x1603
-
-_SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ii").pack  # size and correlation id: response header v0
 _FLEXIBLE_HEAD = struct.Struct(">iix").pack  # and no tagged fields: v1
 
@@ -70,34 +64,23 @@ _FLEXIBLE_HEAD = struct.Struct(">iix").pack  # and no tagged fields: v1
 Trace = Callable[[RequestContext, object, object, int], None]
 
 
-class ProtocolError(Exception):
-    """The client broke the protocol; Kafka closes such a connection without an answer."""
-
-
-class Connection:
+class Connection(Inbox):
     """Serves one client until either side closes. `run()` returns when the connection is over."""
 
     __slots__ = (
-        "_answers",
         "_broker",
         "_cluster",
-        "_filled",
         "_gate",
-        "_inbox",
         "_info",
         "_journal",
         "_listener",
         "_mute_ms",
         "_next_requests",
         "_now_ms",
-        "_request_bytes_max",
         "_routes",
         "_scope",
         "_socket",
-        "_start",
-        "_stats",
         "_trace",
-        "_transport",
         "active_ms",
         "parked",
     )
@@ -113,12 +96,11 @@ class Connection:
         trace: Trace | None,
         gate: Gate,
     ) -> None:
-        self._transport = transport
+        super().__init__(transport, stats, cluster.config("socket.request.max.bytes"))
         self._cluster = cluster
         self._broker = broker
         self._listener = listener
         self._info = info
-        self._stats = stats
         self._trace = trace
         self._gate = gate
         self._journal = cluster.journal
@@ -127,12 +109,7 @@ class Connection:
         # When the client was last heard or answered, and whether it waits for us just now.
         self.active_ms = cluster.now_ms()
         self.parked = False
-        self._request_bytes_max: int = cluster.config("socket.request.max.bytes")
         self._routes: dict[tuple[int, int], Route] = {}
-        self._inbox = memoryview(bytearray(INBOX_BYTES))
-        self._start = 0  # the inbox holds bytes [start, filled)
-        self._filled = 0
-        self._answers = 0
         # How long not to read after the answer that goes out now, or before a refused connection
         # is closed.
         self._mute_ms = refused_ms(cluster, broker, info)
@@ -234,72 +211,6 @@ class Connection:
             f"{self._info.client_port}"
         )
 
-    # -- frames in ---------------------------------------------------------------------------------
-
-    def _next_frame(self) -> bytearray | None:
-        """A frame that is whole in the inbox already, without its size, in a buffer of its own."""
-        start = self._start + 4
-        if self._filled < start:
-            return None
-        end = start + self._frame_size()
-        if end > self._filled:
-            return None
-        frame = bytearray(self._inbox[start:end])
-        if end == self._filled:
-            self._start = self._filled = 0
-        else:
-            self._start = end
-        self._stats.bytes_in += end - start + 4
-        return frame
-
-    def _frame_size(self) -> int:
-        """The size at the start of the inbox. Raises ProtocolError for one that cannot be."""
-        size: int = _SIZE(self._inbox, self._start)[0]
-        if 0 <= size <= self._request_bytes_max:
-            return size
-        if size >> 16 == TLS_CLIENT_HELLO:
-            raise ProtocolError("the client speaks TLS, which this listener does not")
-        raise ProtocolError(f"frame size {size} at byte 0 is outside 0..{self._request_bytes_max}")
-
-    async def _read_frame(self) -> bytearray | None:
-        """The next frame, which is not whole in the inbox yet; None at the end of the stream."""
-        while self._filled - self._start < 4:
-            if self._start:
-                self._compact()
-            received = await self._transport.receive_into(self._inbox[self._filled :])
-            self._answers = 0
-            if received == 0:
-                if self._filled:
-                    raise ProtocolError("stream ended inside a frame's size")
-                return None
-            self._filled += received
-        frame = self._next_frame()
-        if frame is not None:
-            return frame
-        size = self._frame_size()
-        self._stats.bytes_in += size + 4
-        return await self._read_large(self._start + 4, size)
-
-    def _compact(self) -> None:
-        rest = bytes(self._inbox[self._start : self._filled])
-        self._inbox[: len(rest)] = rest
-        self._start, self._filled = 0, len(rest)
-
-    async def _read_large(self, start: int, size: int) -> bytearray:
-        """The rest of a frame goes straight into the buffer it will be kept in."""
-        have = self._filled - start
-        frame = bytearray(size)
-        view = memoryview(frame)
-        view[:have] = self._inbox[start : self._filled]
-        self._start = self._filled = 0
-        while have < size:
-            received = await self._transport.receive_into(view[have:], expect_data=True)
-            if received == 0:
-                raise ProtocolError(f"stream ended after {have} of {size} bytes of a frame")
-            have += received
-        view.release()
-        return frame
-
     # -- one request -------------------------------------------------------------------------------
 
     def _serve(self, frame: bytearray) -> Sequence[Buffer] | Unanswered | None:
@@ -338,6 +249,7 @@ class Connection:
             if response.hurry and not response.done and self._filled > self._start:
                 response.hurry()  # the next request is here already
             if not response.done:
+                context.is_late = True
                 answer = partial(self._answer, context, request, route, started_ns)
                 return Unanswered(response, answer, self._gate)
             response = response.response
@@ -399,9 +311,17 @@ class Connection:
                 body = route.response.encode(response)
             except EncodeError as error:
                 body = route.response.encode(self._failed(context, request, route, error))
-        if self._journal is not None:
-            self._note(context, body, "")
-        return self._send(header.correlation_id, body, route.flexible_response_header)
+        size = 0
+        for part in body:
+            size += len(part)
+        journal = self._journal
+        if journal is not None:
+            if context.is_late:
+                self._note(context, body, "")
+            else:
+                node_id, connection_id, seq = self._broker.node_id, self._info.id, context.seq
+                journal.answer(context.now_ms, node_id, connection_id, seq, header, body, size)
+        return self._send(header.correlation_id, body, size, route.flexible_response_header)
 
     def note_unanswered(self, context: RequestContext, fate: str) -> None:
         """Write down that a rule has seen to it that a request is not answered."""
@@ -419,9 +339,9 @@ class Connection:
         header, marks = context.header, context.marks
         assert self._journal is not None
         self._journal.response(
-            self._now_ms(),
+            self._now_ms() if context.is_late else context.now_ms,
             self._broker.node_id,
-            self._info.id,
+            context.connection.id,
             context.seq,
             header.api_key,
             header.api_version if version is None else version,
@@ -453,15 +373,15 @@ class Connection:
         )
         if self._journal is not None:
             self._note(context, body, "", 0)
-        return self._send(header.correlation_id, body, flexible=False)
+        return self._send(header.correlation_id, body, sum(map(len, body)), flexible=False)
 
     def _send(
-        self, correlation_id: int, body: Sequence[Buffer], flexible: bool
+        self, correlation_id: int, body: Sequence[Buffer], size: int, flexible: bool
     ) -> Sequence[Buffer]:
-        """Put size and header before the body and send; returns what the socket did not take."""
-        size = 5 if flexible else 4
-        for part in body:
-            size += len(part)
+        """Put size and header before a body of so many bytes and send; returns what the socket did
+        not take.
+        """
+        size += 5 if flexible else 4
         self._stats.bytes_out += size + 4
         head = (_FLEXIBLE_HEAD if flexible else _HEAD)(size, correlation_id)
         return self._transport.send((head, *body))

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.actors.broker_host import Gate
-from mockbroker.actors.connection import Connection, ProtocolError, Trace
+from mockbroker.actors.connection import Connection, Trace
+from mockbroker.actors.inbox import ProtocolError
 from mockbroker.actors.routes import Route
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.tls import TlsTransport
@@ -199,6 +200,7 @@ class SaslConnection(SecureConnection):
         parked = told_late(self._cluster, context.now_ms, response)
         if parked.done:
             return self._answer(context, request, route, 0, parked.response)
+        context.is_late = True
         return Unanswered(
             parked, lambda late: self._answer(context, request, route, 0, late), self._gate
         )

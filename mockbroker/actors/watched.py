@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from mockbroker.actors.connection import ProtocolError
 from mockbroker.actors.faulty_frames import Capture, deliver, fate_of
+from mockbroker.actors.inbox import ProtocolError
 from mockbroker.actors.unanswered import Unanswered
 from mockbroker.core.faults.effects import answers, connections, delivery, records
 from mockbroker.core.faults.effects.answers import rewritten
@@ -95,6 +95,7 @@ class Watched(Unanswered):
         self._facts = facts
         self._decisions = decisions
         context.marks = Marks(tuple(decision.rule.name for decision in decisions))
+        context.is_late = True
         self._context = context
         self._request: Any = facts.request
         self._response: Any = None

@@ -122,7 +122,8 @@ class Marks:
 
 class RequestContext:
     """One request's surroundings: cluster, broker, listener, header, connection, time of arrival
-    (ms), and its number in the journal (0 without one). `marks` is set where rules fire for it.
+    (ms), and its number in the journal (0 without one). `marks` is set where rules fire for it,
+    `is_late` where the answer comes at another time than the request.
     """
 
     __slots__ = (
@@ -131,6 +132,7 @@ class RequestContext:
         "cluster",
         "connection",
         "header",
+        "is_late",
         "listener",
         "marks",
         "now_ms",
@@ -153,6 +155,7 @@ class RequestContext:
         self.connection = connection
         self.now_ms = now_ms
         self.seq = 0
+        self.is_late = False
         self.marks: Marks | None = None
         # What the request took, while quotas are set.
         self.bill: Bill | None = None

@@ -120,6 +120,7 @@ def _append_all(
     touched: list[Partition] = []
     failed = False
     acks = request.acks
+    journal, node_id = ctx.cluster.journal, ctx.broker.node_id
     for entry in entries:
         error = entry.error or _refusal(ctx, entry, acks, verdict)
         partition = entry.partition
@@ -136,10 +137,10 @@ def _append_all(
             failed = True
             continue
         touched.append(partition)
-        if ctx.cluster.journal is not None and not result.duplicate:
-            ctx.cluster.journal.append(
+        if journal is not None and not result.duplicate:
+            journal.append(
                 ctx.now_ms,
-                ctx.broker.node_id,
+                node_id,
                 ctx.seq,
                 partition.topic.name,
                 partition.index,

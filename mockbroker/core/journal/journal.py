@@ -5,28 +5,31 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from mockbroker.core.journal.entries import (
     ENTRY_BYTES,
-    SEQ,
-    SIZE,
-    AppendEntry,
     Buffer,
     Entry,
     FactEntry,
     Raw,
     RequestEntry,
     ResponseEntry,
+    answered,
+    appended,
     entry_of,
 )
-from mockbroker_protocol.records.batch import LOG_OVERHEAD, TRANSACTIONAL_MASK
 
 if TYPE_CHECKING:
     from mockbroker.core.events import Event
+    from mockbroker_protocol.headers import RequestHeader
     from mockbroker_protocol.records import BatchHeader
 
 BYTES_MAX = 32 * 1024 * 1024
+# A stretch of entries, which is forgotten as a whole, is 2^-8 of the journal. Where there are few,
+# because entries are large or the journal is small, no more is made free than what is needed.
+STRETCHES_SHIFT = 8
+FEW_STRETCHES = 64
 
 
 class Peer(Protocol):
@@ -64,8 +67,10 @@ class Journal:
     def __init__(self, real_ns: Callable[[], int], bytes_max: int = BYTES_MAX) -> None:
         if bytes_max < 0:
             raise ValueError(f"a journal of {bytes_max} bytes cannot be")
-        self.bytes_max = bytes_max
-        self.bytes = 0
+        self._bytes_max = bytes_max
+        self._stretches: deque[tuple[int, int]] = deque()  # (entries, bytes) of those that ended
+        self._ended = self._held = 0  # the entries and bytes of those together
+        self._stretch_bytes = self._room = bytes_max >> STRETCHES_SHIFT  # and of the newest
         self.last_seq = 0
         # Called with each entry once it is written. As a rule there are none.
         self.followers: list[Callable[[Entry], None]] = []
@@ -78,17 +83,73 @@ class Journal:
 
     # -- writing -----------------------------------------------------------------------------------
 
+    # The three of each Produce are written out at length: a call more would be a tenth of the cost.
+
     def request(self, now_ms: int, node_id: int, connection_id: int, frame: Buffer) -> int:
         """A request was read; returns its sequence number, which goes with the answer."""
         seq = self.last_seq = self.last_seq + 1
-        size = len(frame) + ENTRY_BYTES
-        self._entries.append(
-            (RequestEntry, size, seq, now_ms, self._real_ns(), node_id, connection_id, frame)
-        )
-        self.bytes += size
-        if self.bytes > self.bytes_max or self.followers:
+        self._entries.append((RequestEntry, now_ms, self._real_ns(), node_id, connection_id, frame))
+        self._room -= len(frame) + ENTRY_BYTES
+        if self._room < 0 or self.followers:
             self._written()
         return seq
+
+    def answer(
+        self,
+        now_ms: int,
+        node_id: int,
+        connection_id: int,
+        request_seq: int,
+        header: RequestHeader,
+        body: Sequence[Buffer],
+        size: int,
+    ) -> None:
+        """A request was answered with a body of `size` bytes, and no rule had a hand in it."""
+        self.last_seq += 1
+        self._entries.append(
+            (
+                answered,
+                now_ms,
+                self._real_ns(),
+                node_id,
+                connection_id,
+                request_seq,
+                header,
+                body,
+            )
+        )
+        self._room -= size + ENTRY_BYTES
+        if self._room < 0 or self.followers:
+            self._written()
+
+    def append(
+        self,
+        now_ms: int,
+        node_id: int,
+        request_seq: int,
+        topic: str,
+        partition: int,
+        first_offset: int,
+        header: BatchHeader,
+    ) -> None:
+        """A client's batch was appended to its leader's log; duplicates are not."""
+        self.last_seq += 1
+        self._entries.append(
+            (
+                appended,
+                now_ms,
+                self._real_ns(),
+                node_id,
+                request_seq,
+                topic,
+                partition,
+                first_offset,
+                header,
+            )
+        )
+        self._room -= ENTRY_BYTES
+        if self._room < 0 or self.followers:
+            self._written()
 
     def response(
         self,
@@ -105,71 +166,20 @@ class Journal:
     ) -> int:
         """A request was answered with `body`, or came to another `outcome` where that is None.
 
-        `rules` are those of a fault plan that had a hand in it.
+        `rules` are those of a fault plan that had a hand in it. Returns its sequence number.
         """
-        seq = self.last_seq = self.last_seq + 1
-        size = ENTRY_BYTES
-        for piece in body or ():
-            size += len(piece)
-        self._entries.append(
-            (
-                ResponseEntry,
-                size,
-                seq,
-                now_ms,
-                self._real_ns(),
-                node_id,
-                connection_id,
-                request_seq,
-                api_key,
-                api_version,
-                correlation_id,
-                body,
-                outcome,
-                rules,
-            )
+        fields = (
+            node_id,
+            connection_id,
+            request_seq,
+            api_key,
+            api_version,
+            correlation_id,
+            body,
+            outcome,
+            rules,
         )
-        self.bytes += size
-        if self.bytes > self.bytes_max or self.followers:
-            self._written()
-        return seq
-
-    def append(
-        self,
-        now_ms: int,
-        node_id: int,
-        request_seq: int,
-        topic: str,
-        partition: int,
-        first_offset: int,
-        header: BatchHeader,
-    ) -> None:
-        """A client's batch was appended to its leader's log; duplicates are not."""
-        seq = self.last_seq = self.last_seq + 1
-        self._entries.append(
-            (
-                AppendEntry,
-                ENTRY_BYTES,
-                seq,
-                now_ms,
-                self._real_ns(),
-                node_id,
-                request_seq,
-                topic,
-                partition,
-                first_offset,
-                header.last_offset_delta,
-                header.count,
-                header.length + LOG_OVERHEAD,
-                header.producer_id,
-                header.producer_epoch,
-                header.base_sequence,
-                bool(header.attributes & TRANSACTIONAL_MASK),
-            )
-        )
-        self.bytes += ENTRY_BYTES
-        if self.bytes > self.bytes_max or self.followers:
-            self._written()
+        return self._write(ResponseEntry, sum(map(len, body or ())), now_ms, *fields)
 
     def event(self, event: Event) -> None:
         """Something happened to the cluster; an observer for `Cluster.on_event`."""
@@ -198,22 +208,43 @@ class Journal:
         self._closed.append((seq, info.id))
 
     def _fact(self, now_ms: int, kind: str, fact: object, more_bytes: int = 0) -> int:
-        seq = self.last_seq = self.last_seq + 1
-        size = ENTRY_BYTES + more_bytes
-        self._entries.append((FactEntry, size, seq, now_ms, self._real_ns(), kind, fact))
-        self.bytes += size
-        if self.bytes > self.bytes_max or self.followers:
+        return self._write(FactEntry, more_bytes, now_ms, kind, fact)
+
+    def _write(self, maker: Callable[..., Entry], size: int, now_ms: int, *rest: Any) -> int:
+        self.last_seq += 1
+        self._entries.append((maker, now_ms, self._real_ns(), *rest))
+        self._room -= size + ENTRY_BYTES
+        if self._room < 0 or self.followers:
             self._written()
-        return seq
+        return self.last_seq
 
     def _written(self) -> None:
         """Tell the followers of the newest entry, and forget the oldest that have no room."""
         if self.followers:
-            entry = entry_of(self._entries[-1])
+            entry = entry_of(self._entries[-1], self.last_seq)
             for follower in tuple(self.followers):
                 follower(entry)
-        while self.bytes > self.bytes_max and self._entries:
-            self.bytes -= self._entries.popleft()[SIZE]
+        if self._room < 0:
+            self._end_stretch()
+
+    def _end_stretch(self) -> None:
+        """Begin another stretch of entries, and forget the oldest that are too much.
+
+        Sizes are counted by stretch: a number kept with each entry would cost as much as a field.
+        """
+        entries, stretches = self._entries, self._stretches
+        size = self._stretch_bytes - self._room
+        stretches.append((len(entries) - self._ended, size))
+        self._ended, self._held = len(entries), self._held + size
+        spare = self._bytes_max >> STRETCHES_SHIFT
+        limit = self._bytes_max - (spare if len(stretches) > FEW_STRETCHES else 0)
+        while self._held > limit:
+            count, size = stretches.popleft()
+            for _ in range(count):
+                entries.popleft()
+            self._ended -= count
+            self._held -= size
+        self._stretch_bytes = self._room = min(spare, self._bytes_max - self._held)
         first = self.first_seq
         while self._closed and self._closed[0][0] < first:
             self._connections.pop(self._closed.popleft()[1], None)
@@ -221,7 +252,9 @@ class Journal:
     def clear(self) -> None:
         """Forget all entries. The sequence goes on, and who follows goes on following."""
         self._entries.clear()
-        self.bytes = 0
+        self._stretches.clear()
+        self._ended = self._held = 0
+        self._room = self._stretch_bytes
         for _, connection_id in self._closed:
             self._connections.pop(connection_id, None)
         self._closed.clear()
@@ -230,9 +263,24 @@ class Journal:
     # -- reading -----------------------------------------------------------------------------------
 
     @property
+    def bytes_max(self) -> int:
+        """What the entries may take; the oldest have to go at once when it is made less."""
+        return self._bytes_max
+
+    @bytes_max.setter
+    def bytes_max(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._end_stretch()
+
+    @property
+    def bytes(self) -> int:
+        """What the entries hold, or keep from being freed."""
+        return self._held + self._stretch_bytes - self._room
+
+    @property
     def first_seq(self) -> int:
         """The oldest entry still there; one above `last_seq` when there is none."""
-        return self._entries[0][SEQ] if self._entries else self.last_seq + 1
+        return self.last_seq + 1 - len(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -240,7 +288,7 @@ class Journal:
     def entry(self, seq: int) -> Entry | None:
         """The entry with this number, or None when it is forgotten or yet to come."""
         index = seq - self.first_seq
-        return entry_of(self._entries[index]) if 0 <= index < len(self._entries) else None
+        return entry_of(self._entries[index], seq) if 0 <= index < len(self._entries) else None
 
     def since(self, after: int = 0, limit: int | None = None) -> tuple[Gap | None, list[Entry]]:
         """The entries behind number `after`, at most `limit`, and the gap before them, if any.
@@ -253,7 +301,8 @@ class Journal:
         gap = Gap(after + 1, first - 1) if after + 1 < first else None
         start = max(after + 1 - first, 0)
         stop = None if limit is None else start + limit
-        return gap, [entry_of(raw) for raw in islice(self._entries, start, stop)]
+        chosen = islice(self._entries, start, stop)
+        return gap, [entry_of(raw, seq) for seq, raw in enumerate(chosen, first + start)]
 
     def connection(self, connection_id: int) -> Peer | None:
         """Who was at the other end, as known now; None when forgotten with its entries."""

@@ -61,6 +61,28 @@ def test_what_an_entry_keeps_alive_counts():
     assert written.bytes == 6_000 + ENTRY_BYTES
 
 
+@pytest.mark.parametrize("frame_bytes", [0, 100, 5_000, 300_000])
+def test_a_large_journal_uses_its_room_and_no_more(frame_bytes: int):
+    room = 1_000_000
+    written = Journal(lambda: 0, room)
+    for number in range(1, 4_001):
+        assert written.request(0, 1, 1, bytes(frame_bytes)) == number
+        assert written.bytes <= room
+        assert written.bytes == len(written) * (frame_bytes + ENTRY_BYTES)
+    assert written.bytes > room * 0.98 - frame_bytes - ENTRY_BYTES
+    _, entries = written.since(0, 2)
+    assert [entry.seq for entry in entries] == [written.first_seq + n for n in range(2)]
+
+
+def test_less_room_is_made_free_at_once():
+    written = journal(entries=100)
+    for _ in range(100):
+        written.fact(0, "action", name="x")
+    written.bytes_max = 10 * ENTRY_BYTES
+    assert 9 <= len(written) <= 10
+    assert written.bytes == len(written) * ENTRY_BYTES
+
+
 def test_an_entry_larger_than_the_room_is_forgotten_at_once():
     written = Journal(lambda: 0, 1_000)
     written.request(0, 1, 1, bytes(5_000))

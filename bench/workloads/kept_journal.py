@@ -1,0 +1,60 @@
+"""What the journal costs a producer that waits for each acknowledgement.
+
+Two clusters in one child process, one of which keeps a journal. Prints the seconds of a round trip
+without and with it, and the ratio with its 95 % interval.
+
+    python -m bench.workloads.kept_journal [BLOCKS]
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from bench.raw import RawConnection
+from bench.workloads.pairs import BLOCKS, TOPIC, Cost, address, compare, seconds_of_a_round_trip
+from mockbroker_fixtures import Cluster
+
+
+def serve() -> None:
+    """The child: serves until its standard input ends."""
+    with (
+        Cluster(brokers=1, topics={TOPIC: 1}, journal_bytes=0) as without,
+        Cluster(brokers=1, topics={TOPIC: 1}) as with_it,
+    ):
+        print(without.bootstrap_servers, flush=True)
+        print(with_it.bootstrap_servers, flush=True)
+        sys.stdin.read()
+
+
+def measure(blocks: int) -> Cost:
+    """Blocks without and with the journal."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.workloads.kept_journal", "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        with (
+            RawConnection(address(child.stdout.readline())) as without,
+            RawConnection(address(child.stdout.readline())) as with_it,
+        ):
+            cost = compare(
+                blocks,
+                lambda: seconds_of_a_round_trip(without),
+                lambda: seconds_of_a_round_trip(with_it),
+            )
+        child.stdin.close()
+        child.wait(30)
+    return cost
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["serve"]:
+        serve()
+    else:
+        cost = measure(int(sys.argv[1]) if len(sys.argv) > 1 else BLOCKS)
+        print(json.dumps(cost._asdict()))

@@ -1,0 +1,91 @@
+"""What something costs a producer that waits for each acknowledgement: pairs of blocks, with and
+without it, in an order that alternates, so that both are measured in the same minute.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from bench.raw import RawConnection, request
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from mockbroker_protocol.records import Record, build_batch
+
+BLOCKS, QUICK_BLOCKS = 60, 20
+ROUND_TRIPS = 200  # of each block
+RESAMPLES = 2000
+TOPIC = "orders"
+
+Block = Callable[[], float]
+"""One block: the seconds of a round trip in it."""
+
+
+class Cost(NamedTuple):
+    """Seconds of a round trip, their ratio, and the 95 % interval of that."""
+
+    without_s: float
+    with_s: float
+    ratio: float
+    low: float
+    high: float
+
+
+def compare(blocks: int, without: Block, with_it: Block) -> Cost:
+    """The cost of what `with_it` has and `without` has not."""
+    with_it(), without()  # everything is imported and connected
+    pairs: list[tuple[float, float]] = []
+    for number in range(blocks):
+        if number % 2:
+            costly, plain = with_it(), without()
+        else:
+            plain, costly = without(), with_it()
+        pairs.append((plain, costly))
+    ratios = [costly / plain for plain, costly in pairs]
+    return Cost(
+        statistics.median(plain for plain, _ in pairs),
+        statistics.median(costly for _, costly in pairs),
+        statistics.median(ratios),
+        *interval(ratios),
+    )
+
+
+def interval(ratios: list[float]) -> tuple[float, float]:
+    """The 95 % interval of the median, by resampling."""
+    chance = random.Random(1)
+    medians = sorted(
+        statistics.median(chance.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES)
+    )
+    return medians[RESAMPLES // 40], medians[-RESAMPLES // 40]
+
+
+def seconds_of_a_round_trip(connection: RawConnection) -> float:
+    """The median of one block of records with acks=all."""
+    records = build_batch([Record(timestamp=1, value=b"x" * 100)])
+    message = ProduceRequest(
+        acks=-1,
+        timeout_ms=10_000,
+        topic_data=[
+            TopicProduceData(name=TOPIC, partition_data=[PartitionProduceData(0, records)])
+        ],
+    )
+    frame = request(ApiKey.PRODUCE, 9, message)
+    times = []
+    for _ in range(ROUND_TRIPS):
+        begun = time.perf_counter()
+        connection.round_trip(frame)
+        times.append(time.perf_counter() - begun)
+    return statistics.median(times)
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port of `host:port`."""
+    host, port = text.strip().rsplit(":", 1)
+    return host, int(port)
