@@ -78,7 +78,7 @@ def open_batch(header: BatchHeader, batch: memoryview) -> Opened:
         return EMPTY
 
 
-def _opened(header: BatchHeader, payload: bytes) -> Opened:  # noqa: PLR0915 - calls cost most
+def _opened(header: BatchHeader, payload: bytes) -> Opened:  # noqa: C901, PLR0915 - calls cost most
     deltas: list[int] = []
     times: list[int] = []
     hashes: list[bytes] = []
@@ -99,6 +99,9 @@ def _opened(header: BatchHeader, payload: bytes) -> Opened:  # noqa: PLR0915 - c
         if byte < 0x80:
             length = byte >> 1
             position += 1
+        elif (high := payload[position + 1]) < 0x80:
+            length = (byte & 0x7F | high << 7) >> 1
+            position += 2
         else:
             length, position = _varint(payload, position)
         end = position + length
@@ -107,12 +110,18 @@ def _opened(header: BatchHeader, payload: bytes) -> Opened:  # noqa: PLR0915 - c
         if byte < 0x80:
             time = (byte >> 1) ^ -(byte & 1)
             position += 1
+        elif (high := payload[position + 1]) < 0x80:
+            time = (byte & 0x7F | high << 7) >> 1 ^ -(byte & 1)
+            position += 2
         else:
             time, position = _varint(payload, position)
         byte = payload[position]
         if byte < 0x80:
             delta = byte >> 1
             position += 1
+        elif (high := payload[position + 1]) < 0x80:
+            delta = (byte & 0x7F | high << 7) >> 1
+            position += 2
         else:
             delta, position = _varint(payload, position)
         byte = payload[position]
@@ -124,6 +133,9 @@ def _opened(header: BatchHeader, payload: bytes) -> Opened:  # noqa: PLR0915 - c
             if byte < 0x80:
                 size = byte >> 1
                 position += 1
+            elif (high := payload[position + 1]) < 0x80:
+                size = (byte & 0x7F | high << 7) >> 1
+                position += 2
             else:
                 size, position = _varint(payload, position)
             key = payload[position : position + size]
@@ -138,6 +150,9 @@ def _opened(header: BatchHeader, payload: bytes) -> Opened:  # noqa: PLR0915 - c
             if byte < 0x80:
                 size = byte >> 1
                 position += 1
+            elif (high := payload[position + 1]) < 0x80:
+                size = (byte & 0x7F | high << 7) >> 1
+                position += 2
             else:
                 size, position = _varint(payload, position)
             value = payload[position : position + size]
