@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from mockbroker.core.broker import Broker
 from mockbroker.core.broker_life import STOPPED, Step, after
 from mockbroker.core.events import BrokerChanged, ControllerChanged, LogDirFailed
+from mockbroker.core.log.flushing import flush, lose_power
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.replication.elections import Election, PartitionChange
 from mockbroker.core.replication.leader_balance import LeaderBalance
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 CONTROLLED = "controlled"
 UNCLEAN = "unclean"
+POWER_LOSS = "power_loss"  # an unclean end, with all that was not flushed
 
 
 class Controller:
@@ -57,20 +59,31 @@ class Controller:
     def stop(self, broker: Broker, how: str, fence_after_ms: int = 0) -> None:
         """End a broker's process: after its leaders have moved, or without a warning.
 
-        After a sudden end the controller fences it `fence_after_ms` later.
+        After a sudden end the controller fences it `fence_after_ms` later, and at once when its
+        machine lost the power.
         """
         controlled = how == CONTROLLED
+        led = {
+            partition
+            for topic in self._cluster.topics.values()
+            for partition in topic.partitions
+            if how == POWER_LOSS and partition.leader_id == broker.node_id
+        }
         self._cluster.isolation.leave_world(broker)
         if controlled:
             broker.shutting_down = True
             self._tell(broker, "shutting down")
             self._leave_isrs(broker, "controlled shutdown")
-        broker.stopped_how = how
+        broker.stopped_how = CONTROLLED if controlled else UNCLEAN
         self._take(broker, Step.STOP)
         broker.forget_memory()
         self._cluster.replication.broker_changed(broker.node_id)
         if controlled:
+            flush(self._cluster, broker)
             self.fence(broker, CONTROLLED)
+        elif how == POWER_LOSS:
+            self.fence(broker, "power lost")
+            lose_power(self._cluster, broker, led)
         else:
             self._fence_after(broker, fence_after_ms, "session expired")
 
@@ -85,6 +98,7 @@ class Controller:
         if broker.stopped_how == UNCLEAN:
             self._distrust(broker)
         broker.stopped_how = ""
+        flush(self._cluster, broker)
         self.unfence(broker)
 
     def add(self, broker: Broker) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.broker import Broker, BrokerSpec
 from mockbroker.core.broker_life import Step, after
-from mockbroker.core.controller import CONTROLLED, UNCLEAN
+from mockbroker.core.controller import CONTROLLED, POWER_LOSS, UNCLEAN
 from mockbroker.core.errors import ActionError
 from mockbroker.core.events import NetworkChanged
 from mockbroker.core.partition_interventions import move_leader
@@ -32,13 +32,17 @@ RACK_CHARS_MAX = 1_000
 def stop_broker(
     cluster: Cluster, node_id: int, how: str = CONTROLLED, fence_after_ms: int | None = None
 ) -> None:
-    """Stop a broker: "controlled", so that its leaders move first, or "unclean", as a kill does.
+    """Stop a broker: "controlled", so that its leaders move first, "unclean", as a kill does, or
+    by "power_loss", which takes with it what was not flushed.
 
     After an unclean stop the controller notices at once, or after `fence_after_ms`; a real one
     takes `broker.session.timeout.ms`.
     """
-    if how not in (CONTROLLED, UNCLEAN):
-        raise ActionError(f"a broker is stopped {CONTROLLED!r} or {UNCLEAN!r}, not {how!r}")
+    if how not in (CONTROLLED, UNCLEAN, POWER_LOSS):
+        known = f"{CONTROLLED!r}, {UNCLEAN!r} or {POWER_LOSS!r}"
+        raise ActionError(f"a broker is stopped {known}, not {how!r}")
+    if how == POWER_LOSS and fence_after_ms is not None:
+        raise ActionError("a broker that loses its power is fenced at once")
     if fence_after_ms is not None and fence_after_ms < 0:
         raise ActionError(f"fence_after_ms is a time from now on, not {fence_after_ms}")
     broker = _broker(cluster, node_id)

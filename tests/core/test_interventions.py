@@ -21,7 +21,7 @@ def node() -> Replicas:
     ("action", "arguments", "why"),
     [
         ("stop_broker", (9,), "no broker 9; there are: 1, 2, 3"),
-        ("stop_broker", (1, "gently"), "'controlled' or 'unclean', not 'gently'"),
+        ("stop_broker", (1, "gently"), "'unclean' or 'power_loss', not 'gently'"),
         ("stop_broker", (1, "unclean", -1), "not -1"),
         ("stop_broker", (2,), "2 is stopped already"),
         ("start_broker", (1,), "1 is running, not stopped"),

@@ -32,7 +32,7 @@ class StopBroker(msgspec.Struct, frozen=True, kw_only=True):
     SHORT: ClassVar[str] = "node"
 
     node: int
-    how: Literal["controlled", "unclean"] = "controlled"
+    how: Literal["controlled", "unclean", "power_loss"] = "controlled"
     fence_after: Ms | None = None
 
 
