@@ -90,6 +90,8 @@ def clear(cluster: Cluster) -> None:
     cluster.controller.cancel_fencing()
     if cluster.journal is not None:
         cluster.journal.clear()
+        # Who follows is told that what comes is no sequel of what was.
+        cluster.journal.fact(cluster.now_ms(), "action", change="restore")
 
 
 def _is_external(topic: Topic) -> bool:

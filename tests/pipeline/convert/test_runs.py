@@ -1,0 +1,192 @@
+"""Whole runs: while they go on, over gaps, without secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from mockbroker.pipeline.convert.run import convert_notes, convert_spool, follow_spool
+from mockbroker.pipeline.spool.notes import Begin, End
+from mockbroker.pipeline.spool.writer import SpoolWriter
+from mockbroker.pipeline.store import StoreError, open_store
+from mockbroker_fixtures import Cluster
+from tests.pipeline.convert.support import Tables, tables_of
+from tests.support.librdkafka import TIMEOUT_S, settings
+from tests.support.waiting import wait_until
+
+
+def send(kafka: Cluster, *values: str, **config: object) -> None:
+    producer = Producer(settings(kafka.bootstrap_servers, **config))
+    for value in values:
+        producer.produce("t", value, partition=0)
+    assert producer.flush(TIMEOUT_S) == 0
+
+
+def test_a_cluster_with_a_journal_dir_leaves_a_complete_run(tmp_path: Path) -> None:
+    with Cluster(brokers=1, topics={"t": 1}, journal_dir=tmp_path) as kafka:
+        send(kafka, "a", "b", "c")
+        run = kafka.journal_run
+    tables = Tables(tmp_path, run)
+    assert [row["offset"] for row in tables.rows("records")] == [0, 1, 2]
+    assert tables.rows("gaps") == []
+    assert [row["change"] for row in tables.rows("cluster", topic="t")][0] == "TopicChanged"
+    assert tables.store.runs[0].last_seq > 0
+    assert not (tmp_path / "_spool").exists()
+
+
+def test_two_clusters_share_a_directory(tmp_path: Path) -> None:
+    for _ in range(2):
+        with Cluster(brokers=1, topics={"t": 1}, journal_dir=tmp_path) as kafka:
+            send(kafka, "a")
+    store = open_store(tmp_path)
+    store.check()
+    assert len(store.runs) == 2
+
+
+def test_tables_grow_while_the_run_goes_on(tmp_path: Path) -> None:
+    """The spool is followed here, in this process; a run that is not over is not complete."""
+    with Cluster(brokers=1, topics={"t": 1}) as kafka:
+        writer = kafka.call(lambda cluster: SpoolWriter(cluster, tmp_path, "r"))
+        send(kafka, "a")
+        turns = 0
+
+        def lives() -> bool:
+            nonlocal turns
+            turns += 1
+            if turns == 3:
+                (run,) = open_store(tmp_path).runs
+                assert not run.complete
+                assert run.rows["records"] == 1
+                send(kafka, "b")
+                kafka.call(lambda _: writer.stop())
+                writer.close()
+            return True
+
+        done = follow_spool(tmp_path, "r", lives, roll_s=0, poll_s=0.01)
+    assert done.complete
+    assert done.rows["records"] == 2
+
+
+def test_a_spool_that_breaks_off_gives_an_incomplete_run_of_what_is_there(tmp_path: Path) -> None:
+    with Cluster(brokers=1, topics={"t": 1}) as kafka:
+        writer = kafka.call(lambda cluster: SpoolWriter(cluster, tmp_path, "r"))
+        send(kafka, "a", "b")
+        kafka.call(lambda _: writer.stop(in_peace=False))
+        writer.close()
+    [file] = (tmp_path / "_spool" / "r").iterdir()
+    file.write_bytes(file.read_bytes()[:-7])
+    done = convert_spool(tmp_path)
+    assert not done.complete
+    assert "000000.spool at byte" in done.reason
+    assert done.rows["records"] == 2
+    with pytest.raises(StoreError, match="000000.spool at byte"):
+        open_store(tmp_path).check()
+
+
+def test_a_journal_that_forgot_its_beginning_says_so(tmp_path: Path) -> None:
+    with Cluster(brokers=1, topics={"t": 1}, journal_bytes=60_000) as kafka:
+        for number in range(100):
+            send(kafka, f"{number}" * 300)
+        tables = tables_of(kafka)
+    [gap] = tables.rows("gaps")
+    assert gap["first_seq"] == 1
+    records = tables.rows("records")
+    assert 0 < len(records) < 100
+    assert min(row["append_seq"] for row in records) > gap["last_seq"]
+    assert {row["topic_id"] for row in records} != {None}
+
+
+def test_going_back_to_a_snapshot_is_a_gap(tmp_path: Path) -> None:
+    with Cluster(brokers=1, topics={"t": 1}, journal_dir=tmp_path) as kafka:
+        send(kafka, "a")
+        kafka.snapshot("before")
+        send(kafka, "b")
+        kafka.restore("before")
+        send(kafka, "c")
+        run = kafka.journal_run
+    tables = Tables(tmp_path, run)
+    [gap] = tables.rows("gaps")
+    assert gap["first_seq"] == gap["last_seq"]
+    before = [
+        row["offset"] for row in tables.rows("records") if row["append_seq"] < gap["first_seq"]
+    ]
+    after = [
+        row["offset"] for row in tables.rows("records") if row["append_seq"] > gap["first_seq"]
+    ]
+    assert (before, after) == ([0, 1], [1])
+
+
+def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
+    secrets = [b"alices-password", b"wrong-password", b"bobs-new-password"]
+    with Cluster(
+        brokers=1,
+        topics={"t": 1},
+        security_protocol="SASL_PLAINTEXT",
+        users={"alice": "alices-password"},
+    ) as kafka:
+        writer = kafka.call(lambda cluster: SpoolWriter(cluster, tmp_path, "r"))
+        login = {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "sasl.password": "alices-password",
+        }
+        send(kafka, "a", **login)
+        wrong = Consumer(
+            settings(
+                kafka.bootstrap_servers,
+                group_id="g",
+                **{**login, "sasl.password": "wrong-password"},
+            )
+        )
+        with pytest.raises(KafkaException):
+            wrong.list_topics(timeout=2)
+        wrong.close()
+        admin = AdminClient(settings(kafka.bootstrap_servers, **login))
+        info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+        change = UserScramCredentialUpsertion("bob", info, b"bobs-new-password")
+        admin.alter_user_scram_credentials([change])["bob"].result(TIMEOUT_S)
+        kafka.call(lambda _: writer.stop())
+        writer.close()
+    raw = b"".join(file.read_bytes() for file in (tmp_path / "_spool").rglob("*.spool"))
+    convert_spool(tmp_path)
+    tables = Tables(tmp_path)
+    requests = tables.rows("requests", api="SaslAuthenticate")
+    assert requests
+    assert any(row["errors"] == ["SASL_AUTHENTICATION_FAILED"] for row in requests)
+    assert any(row["errors"] == [] for row in requests)
+    assert {row["principal"] for row in tables.rows("requests", api="Produce")} == {"User:alice"}
+    assert tables.rows("requests", api="AlterUserScramCredentials")
+    assert b"User:alice" in raw
+    for secret in secrets:
+        assert secret not in raw
+
+
+def test_a_run_that_is_there_is_not_overwritten_by_an_export(tmp_path: Path) -> None:
+    notes = [Begin(1, "r", "c", 1, 2, 0, []), End(0, 1, 2)]
+    assert convert_notes(notes, tmp_path, "r").complete
+    with pytest.raises(StoreError, match="has a run r already"):
+        convert_notes(notes, tmp_path, "r")
+
+
+def test_the_ways_of_a_run_give_the_same_tables(tmp_path: Path) -> None:
+    with Cluster(brokers=1, topics={"t": 1}) as kafka:
+        send(kafka, "a", "b")
+        wait_until(lambda: len(kafka.records("t")) == 2)
+        writer = kafka.call(lambda cluster: SpoolWriter(cluster, tmp_path / "spooled", "r"))
+        kafka.call(lambda _: writer.stop())
+        kafka.journal.export(tmp_path / "exported", "r")
+        writer.close()
+    convert_spool(tmp_path / "spooled")
+    spooled, exported = Tables(tmp_path / "spooled"), Tables(tmp_path / "exported")
+    assert spooled.store.runs[0].rows == exported.store.runs[0].rows
+    for table in spooled.store.runs[0].rows:
+        assert spooled.rows(table) == exported.rows(table)
