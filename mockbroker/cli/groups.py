@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mockbroker.cli.admin_client import AdminClient, admin_command
 from mockbroker.cli.common import client_command, json_option
 from mockbroker.cli.output import print_json, print_table
 
@@ -81,6 +82,28 @@ def describe_group(client: Client, *, group: str, as_json: bool) -> None:
                 for m in described.members
             ],
         )
+
+
+@groups.command("lag")
+@click.argument("group", required=False)
+@json_option
+@admin_command
+def show_lag(api: AdminClient, group: str | None, as_json: bool) -> None:
+    """Show how far groups, or one of them, are behind on each partition, both ways.
+
+    LAG counts to the high watermark, LAG READ COMMITTED to the last stable offset, which is as far
+    as read_committed consumers get. The admin API is asked: the protocol tells no log end.
+    """
+    lags = api.get("/v1/lag", {} if group is None else {"group": group})
+    if as_json:
+        print_json(lags)
+        return
+    columns = ("group", "topic", "partition", "committed", "last_stable_offset", "high_watermark",
+               "log_end_offset", "lag", "lag_read_committed")  # fmt: skip
+    print_table(
+        [name.upper().replace("_", " ") for name in columns],
+        [[lag[name] for name in columns] for lag in lags],
+    )
 
 
 @groups.command("reset")

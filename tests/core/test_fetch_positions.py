@@ -81,7 +81,7 @@ def test_a_consumer_of_any_other_kind_has_none(kafka: Cluster) -> None:
 def test_it_stands_among_the_committed_lags_as_fetched(kafka: Cluster) -> None:
     fetch(kafka, EXECUTOR, 8)
     [view] = kafka.call(lag_views)
-    assert view == LagView(RUN, "orders", 0, 8, 10, 10, 2, 2, False, "", "fetched")
+    assert view == LagView(RUN, "orders", 0, 8, 10, 10, 10, 2, 2, False, "", "fetched")
 
 
 @pytest.mark.mock_kafka(brokers=1)

@@ -51,19 +51,21 @@ class LagView(msgspec.Struct, frozen=True):
     query there is a "fetched" one instead, where `committed` is the offset that its consumers
     fetched from last. They read ahead, so its lag is what has not even been fetched.
 
-    `lag` counts to the high watermark, as read_uncommitted consumers see it, `stable_lag` to the
-    last stable offset, as read_committed ones do. `pending`: a transaction that has not ended has
-    committed an offset too. Without a partition any more both lags are -1.
+    `lag` counts to the high watermark, as far as read_uncommitted consumers get,
+    `lag_read_committed` to the last stable offset. `log_end_offset` is the leader's. `pending`: a
+    transaction that has not ended has committed an offset too. Without a partition any more both
+    lags and the offsets of the log are -1.
     """
 
     group: str
     topic: str
     partition: int
     committed: int
-    high_watermark: int
     last_stable_offset: int
+    high_watermark: int
+    log_end_offset: int
     lag: int
-    stable_lag: int
+    lag_read_committed: int
     pending: bool
     metadata: str
     kind: str = "committed"
@@ -175,17 +177,18 @@ def _lag(
     group, topic, index = key
     partition = cluster.partition(topic, index)
     if partition is None:
-        return LagView(group, topic, index, committed, -1, -1, -1, -1, pending, metadata, kind)
+        return LagView(group, topic, index, committed, -1, -1, -1, -1, -1, pending, metadata, kind)
     high, stable = partition.high_watermark, partition.last_stable_offset
     return LagView(
         group=group,
         topic=topic,
         partition=index,
         committed=committed,
-        high_watermark=high,
         last_stable_offset=stable,
+        high_watermark=high,
+        log_end_offset=partition.log_end_offset,
         lag=max(high - committed, 0),
-        stable_lag=max(stable - committed, 0),
+        lag_read_committed=max(stable - committed, 0),
         pending=pending,
         metadata=metadata,
         kind=kind,
