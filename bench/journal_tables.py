@@ -206,7 +206,9 @@ def _write_answers(writer: TableWriter, lots: list[int], seq: int) -> None:
                 "member": _same("billing-1", rows),
                 **_place(partition),
                 "assignment": partition,
-                "start": pa.array(np.where(number == 0, "rebalance", None), pa.string()),
+                "start": pc.if_else(
+                    pa.array(number == 0), "rebalance", pa.scalar(None, pa.string())
+                ),
                 "isolation_level": np.ones(rows, np.int8),
                 "fetch_offset": offset,
                 "next_offset": offset + ANSWER,
@@ -235,7 +237,7 @@ def _write_deliveries(
         value_hash[ANSWER // 3] += 1  # another value
         kept[ANSWER + ANSWER // 2] = False  # and in another answer one left out
         position[ANSWER + ANSWER // 2 : 2 * ANSWER] -= 1
-    columns = {
+    columns: dict[str, npt.NDArray[np.int64 | np.int32]] = {
         "response_seq": np.repeat(response_seq, ANSWER),
         "partition": partitions.astype(np.int32),
         "position": position.astype(np.int32),
@@ -247,9 +249,7 @@ def _write_deliveries(
     writer.columns("deliveries", {**columns, **names})
 
 
-def _write_commits(
-    writer: TableWriter, seq: Numbers, partition: Numbers, offset: Numbers
-) -> None:
+def _write_commits(writer: TableWriter, seq: Numbers, partition: Numbers, offset: Numbers) -> None:
     rows = len(seq)
     writer.columns(
         "commits",

@@ -67,6 +67,8 @@ class Scale:
     spark_records: int = 1_500_000
     spark_batches: int = 12
     """Micro-batches of a turn, the first of which does not count."""
+    audit_records: int = 10_000_000
+    """Records that were appended, and as many that were delivered."""
 
 
 FULL = Scale(
@@ -79,6 +81,7 @@ QUICK = Scale(
     transactions=200,
     spark_records=300_000,
     spark_batches=6,
+    audit_records=1_000_000,
 )
 
 

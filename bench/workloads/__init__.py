@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bench.model import Workload
+from bench.workloads.audit import audit_workloads
 from bench.workloads.bulk import bulk_workloads
 from bench.workloads.flat import FlatGroups, FlatPartitions
 from bench.workloads.footprint import (
@@ -47,4 +48,5 @@ WORKLOADS: tuple[Workload, ...] = (
     KeptJournal(),
     BulkRead(),
     MicroBatches(),
+    *audit_workloads(),
 )
