@@ -116,6 +116,12 @@ def finish(query: StreamingQuery) -> None:
         query.stop()
 
 
+def progress_of(query: StreamingQuery) -> list[dict[str, Any]]:
+    """What a query has told of its triggers, as Spark writes it in JSON."""
+    # Spark 3.5 has parsed it already.
+    return [each if type(each) is dict else json.loads(each.json) for each in query.recentProgress]
+
+
 def sorted_reads(rows: Sequence[Row]) -> list[Read]:
     """Rows of the connector by partition and offset."""
     return sorted((row.partition, row.offset, bytes(row.value or b"").decode()) for row in rows)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.spark.steps import Read, SparkKafka, finish, sorted_reads
+from tests.spark.steps import Read, SparkKafka, finish, progress_of, sorted_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -72,11 +71,11 @@ def test_progress_reports_offsets_as_the_log_has_them(steps: SparkKafka, topic: 
         steps.fill(topic, map(str, range(count)), partition=partition)
     query = steps.into([], steps.stream(topic)).trigger(availableNow=True).start()
     finish(query)
-    [progress] = [each for each in query.recentProgress if each.numInputRows]
-    [source] = progress.sources
+    [progress] = [each for each in progress_of(query) if each["numInputRows"]]
+    [source] = progress["sources"]
     end = {topic: {"0": 3, "1": 0, "2": 5, "3": 1}}
-    assert source.numInputRows == 9
-    assert (json.loads(source.endOffset), json.loads(source.latestOffset)) == (end, end)
+    assert source["numInputRows"] == 9
+    assert (source["endOffset"], source["latestOffset"]) == (end, end)
 
 
 def test_a_batch_that_crashed_is_repeated_with_the_same_range(

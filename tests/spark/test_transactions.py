@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,14 +22,13 @@ from mockbroker_protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from tests.spark.steps import Read, SparkKafka, finish, sorted_reads
+from tests.spark.steps import Read, SparkKafka, finish, progress_of, sorted_reads
 from tests.support import doc_examples
 from tests.support.python_transactions import ConfluentKafka
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 pytestmark = [pytest.mark.spark, pytest.mark.java, pytest.mark.xdist_group("spark")]
 
@@ -83,11 +81,11 @@ def read_available(steps: SparkKafka, frame: DataFrame) -> list[Read]:
     return list(chain.from_iterable(steps.read_available(frame)))
 
 
-def progress_of(steps: SparkKafka, frame: DataFrame) -> StreamingQueryProgress:
+def last_progress(steps: SparkKafka, frame: DataFrame) -> dict[str, Any]:
     """How the last run with data saw itself."""
     query = steps.into([], frame).trigger(availableNow=True).start()
     finish(query)
-    return [each for each in query.recentProgress if each.sources[0].endOffset][-1]
+    return [each for each in progress_of(query) if each["sources"][0]["endOffset"]][-1]
 
 
 @pytest.mark.covers("S332", "S333")
@@ -124,12 +122,11 @@ def test_lag_is_counted_to_the_last_stable_offset(steps: SparkKafka, log: Log) -
         log.transact(producer, "gone", end="abort")
         producer.begin()
         producer.send(log.topic, "open")
-        progress = progress_of(steps, steps.stream(log.topic, **COMMITTED))
-        [source] = progress.sources
+        [source] = last_progress(steps, steps.stream(log.topic, **COMMITTED))["sources"]
         ends = {"0": 5, "1": 0, "2": 0, "3": 0}
-        assert json.loads(source.endOffset) == {log.topic: ends}
-        assert json.loads(source.latestOffset) == {log.topic: ends}
-        assert source.numInputRows == 2
+        assert source["endOffset"] == {log.topic: ends}
+        assert source["latestOffset"] == {log.topic: ends}
+        assert source["numInputRows"] == 2
         assert (log.stable_end, log.end) == (5, 6)
         producer.abort()
 
@@ -175,9 +172,9 @@ def test_a_partition_without_a_committed_record_is_read_to_its_end(
         for _ in range(3):
             log.transact(producer, "gone", end="abort")
     frame = steps.stream(log.topic, **COMMITTED)
-    progress = progress_of(steps, frame)
-    assert json.loads(progress.sources[0].endOffset)[log.topic]["0"] == 6
-    assert progress.numInputRows == 0
+    progress = last_progress(steps, frame)
+    assert progress["sources"][0]["endOffset"][log.topic]["0"] == 6
+    assert progress["numInputRows"] == 0
     steps.fill(log.topic, ["plain"], partition=0)
     assert read_available(steps, frame) == [(0, 6, "plain")]
 
