@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from mockbroker.admin.v1 import (
+    clients,
     clock,
     cluster,
     controller,
@@ -29,6 +30,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         *cluster.endpoints(api),
         *controller.endpoints(api),
         *coordinators.endpoints(api),
+        *clients.endpoints(api),
         *faults.endpoints(api),
         *clock.endpoints(api),
         *journal.endpoints(api),

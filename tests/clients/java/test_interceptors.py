@@ -8,6 +8,7 @@ import pytest
 
 from mockbroker_fixtures import Cluster
 from tests.clients.java.steps import Peer, Steps
+from tests.support.http import HttpClient
 from tests.support.tour import Tour
 
 pytestmark = [pytest.mark.java, pytest.mark.parametrize("tour", ["4.3.1"], indirect=True)]
@@ -123,20 +124,30 @@ def test_a_producer_whose_buffer_is_full_waits_for_max_block_ms(
 def test_records_lag_is_what_is_left_to_the_end_that_the_consumer_sees(
     java: Steps, kafka: Cluster
 ) -> None:
-    """To the high watermark, or with read_committed to the last stable offset; position and ends
-    are the broker's.
+    """To the high watermark, or with read_committed to the last stable offset. The broker has its
+    own side of it: the lag of what is committed, and bytes and times of Fetch by client.
     """
-    topic = java.topic()
+    api, topic = HttpClient(kafka.admin_url), java.topic()
     java.fill(topic, range(10))
     producer = java.producer(transactional_id=java.unique("open"))
     java("initTransactions", producer)
     java("begin", producer)
     java.send(producer, *({"value": "open"} for _ in range(3)), topic=topic)
     for level, end in (("read_uncommitted", 13), ("read_committed", 10)):
-        consumer = java.consumer(isolation_level=level, max_poll_records=4)
+        group = java.unique("g")
+        consumer = java.consumer(group, isolation_level=level, max_poll_records=4)
         java("assign", consumer, partitions=[f"{topic}-0"])
         assert len(java.poll(consumer, 4)) == 4
         position = java("position", consumer, partition=f"{topic}-0")
         assert java("metric", consumer, metric="records-lag") == end - position == end - 4
+        java("commit", consumer)
         java.close(consumer)
+        [lag] = api.get("/v1/lag", group=group)
+        assert (lag["committed"], lag["lag"], lag["lag_read_committed"]) == (4, 9, 6)
+        answers = kafka.journal.events(kind="response", api="Fetch", client_id=consumer)
+        took_ms = [(each.elapsed_ns or 0) / 1e6 for each in answers]
+        [client] = [each for each in api.get("/v1/clients") if each["client_id"] == consumer]
+        assert client["requests"]["Fetch"] >= len(answers)
+        assert client["fetch_ms_max"] >= max(took_ms) > 0
+        assert client["bytes_out"] > sum(each.bytes or 0 for each in answers) > 0
     java("abort", producer)
