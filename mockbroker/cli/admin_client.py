@@ -156,7 +156,15 @@ def admin_command(function: Callable[Concatenate[AdminClient, P], None]) -> Call
 
 def read_data(text: str) -> dict[str, Any]:
     """YAML or JSON: a file's name, `-` for standard input, or the data itself in braces."""
-    from msgspec import DecodeError, yaml
+    found = read_documents(text)
+    if len(found) != 1:
+        raise click.BadParameter(f"{len(found)} documents are there, not one")
+    return found[0]
+
+
+def read_documents(text: str) -> list[dict[str, Any]]:
+    """The same for any number of documents."""
+    import yaml  # type: ignore[import-untyped]
 
     name = "the argument"
     if text == "-":
@@ -168,12 +176,13 @@ def read_data(text: str) -> dict[str, Any]:
         except (OSError, UnicodeDecodeError) as error:
             raise click.BadParameter(f"{name}: {error}") from None
     try:
-        data = yaml.decode(text)
-    except DecodeError as error:
+        found = list(yaml.safe_load_all(text))
+    except yaml.YAMLError as error:
         raise click.BadParameter(f"{name}: {' '.join(str(error).split())}") from None
-    if not isinstance(data, dict):
-        raise click.BadParameter(f"{name} holds {type(data).__name__}, not a mapping")
-    return data
+    for data in found:
+        if not isinstance(data, dict):
+            raise click.BadParameter(f"{name} holds {type(data).__name__}, not a mapping")
+    return found
 
 
 def named_values(texts: tuple[str, ...]) -> dict[str, Any]:

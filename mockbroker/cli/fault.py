@@ -6,7 +6,13 @@ from typing import Any
 
 import click
 
-from mockbroker.cli.admin_client import AdminClient, admin_command, milliseconds, read_data
+from mockbroker.cli.admin_client import (
+    AdminClient,
+    admin_command,
+    milliseconds,
+    read_data,
+    read_documents,
+)
 from mockbroker.cli.common import json_option
 from mockbroker.cli.output import Cell, print_json, print_table
 
@@ -26,10 +32,13 @@ def add(api: AdminClient, plan: str, name: str | None) -> None:
     \b
     mockbroker fault add '{match: {api: Produce}, when: {times: 1}, do: {drop_reply: {}}}'
     """
-    data = read_data(plan)
+    sets = read_documents(plan)
     if name is not None:
-        data["name"] = name
-    click.echo(api.post("/v1/faults", data)["name"])
+        if len(sets) != 1:
+            raise click.UsageError("--name is for one set; the file holds several")
+        sets[0]["name"] = name
+    for data in sets:
+        click.echo(api.post("/v1/faults", data)["name"])
 
 
 @fault.command("list")
@@ -58,6 +67,15 @@ def show(api: AdminClient, name: str) -> None:
     from msgspec import yaml
 
     click.echo(yaml.encode(api.get(f"/v1/faults/{name}")["plan"]), nl=False)
+
+
+@fault.command()
+@click.option("--yaml", "format_", flag_value="yaml", default=True, help="For `fault add`.")
+@click.option("--python", "format_", flag_value="python", help="For a test.")
+@admin_command
+def export(api: AdminClient, format_: str) -> None:
+    """Print all rules in force, so that they can be added again."""
+    click.echo(api.read(f"/v1/export/faults?format={format_}"), nl=False)
 
 
 @fault.command()

@@ -69,6 +69,23 @@ def test_a_set_printed_by_show_can_be_added_again(run: Run, tmp_path: Path) -> N
     assert "delay" in shown
 
 
+def test_all_rules_are_exported_and_added_again(run: Run, kafka: Cluster) -> None:
+    """As a file for `fault add`, and as Python for a test."""
+    run("fault", "add", "{name: slow, match: {api: Fetch}, do: {delay: 2s}}")
+    run("fault", "add", "{name: lost, match: {api: Produce}, do: {drop_reply: {}}}")
+    text, code = run("fault", "export").output, run("fault", "export", "--python").output
+    for again in (
+        lambda: run("fault", "add", "-", stdin=text),
+        lambda: exec(code, {"kafka": kafka}),
+    ):
+        run("fault", "clear")
+        assert run("fault", "export").output == ""
+        again()
+        assert (run("fault", "export").output, kafka.faults.export()) == (text, code)
+    refused = run("fault", "add", "-", "--name", "x", stdin=text, status=2)
+    assert "--name is for one set" in refused.output
+
+
 @pytest.mark.parametrize(
     ("plan", "status", "words"),
     [

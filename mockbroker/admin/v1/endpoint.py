@@ -42,9 +42,9 @@ class Endpoint(NamedTuple):
     """What can be asked at one path by one method.
 
     `body` is the struct of the JSON body, or `dict` where the body is checked further in; then
-    `body_schema` tells it. `answer` is what comes back: a struct, or a list of them; a `stream`
-    endpoint answers by itself, and so does a `binary` one, with bytes. `problems` are the statuses
-    beside those that any endpoint may have.
+    `body_schema` tells it. `answer` is what comes back: a struct, or a list of them; an endpoint
+    whose answer is no JSON, but of a type in `media`, answers by itself. `problems` are the
+    statuses beside those that any endpoint may have.
     """
 
     method: str
@@ -55,8 +55,7 @@ class Endpoint(NamedTuple):
     query: type[msgspec.Struct] = Nothing
     body: Any = None
     status: int = 200
-    stream: bool = False
-    binary: bool = False
+    media: tuple[str, ...] = (JSON,)
     problems: tuple[int, ...] = ()
     body_schema: Callable[[InputSchemas], dict[str, Any]] | None = None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import trio
+from starlette.responses import Response
 
 from mockbroker.admin.v1.api import Api, Signal
 from mockbroker.admin.v1.endpoint import Call, Endpoint
@@ -15,12 +16,15 @@ from mockbroker.core.faults.actions import parse_action, perform
 from mockbroker.core.faults.convert import Ms, Range, to_data
 from mockbroker.core.faults.engine import ActiveRule, FaultEngine, engine_of
 from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.faults.export import Format, exported
 from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.rules import api_name, parse_plan
 from mockbroker.core.faults.schemas import InputSchemas
 from mockbroker.core.journal.plain import plain
 
 T = TypeVar("T")
+
+EXPORT_MEDIA: Mapping[Format, str] = {"yaml": "application/yaml", "python": "text/x-python"}
 
 
 class RuleView(msgspec.Struct, frozen=True):
@@ -48,6 +52,10 @@ class SetView(msgspec.Struct, frozen=True):
     name: str
     plan: dict[str, Any]
     rules: list[RuleView]
+
+
+class ExportQuery(msgspec.Struct):
+    format: Format = "yaml"
 
 
 class HitsWait(msgspec.Struct, frozen=True):
@@ -131,6 +139,11 @@ class FaultEndpoints:
     async def clear(self, call: Call) -> None:  # noqa: ARG002
         await self._engine(FaultEngine.clear)
 
+    async def export(self, call: Call) -> Response:
+        format_: Format = call.query.format
+        text = await self._engine(lambda engine: exported(engine, format_))
+        return Response(text, media_type=EXPORT_MEDIA[format_])
+
     async def held(self, call: Call) -> list[HeldView]:  # noqa: ARG002
         return await self._engine(lambda engine: [_held(each) for each in engine.held.values()])
 
@@ -182,6 +195,15 @@ def endpoints(api: Api) -> list[Endpoint]:
             RuleView,
             body=HitsWait,
             problems=(404, 408),
+        ),
+        Endpoint(
+            "GET",
+            "/v1/export/faults",
+            "The sets in force, as a file of rules or as Python",
+            do.export,
+            None,
+            ExportQuery,
+            media=tuple(EXPORT_MEDIA.values()),
         ),
         Endpoint("GET", "/v1/held", "What rules hold", do.held, list[HeldView]),
         Endpoint(

@@ -116,7 +116,7 @@ def endpoints(api: Api) -> list[Endpoint]:
             stream,
             JournalEvent,
             JournalQuery,
-            stream=True,
+            media=("text/event-stream",),
             problems=(409, 429),
         ),
         Endpoint(

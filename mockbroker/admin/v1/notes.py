@@ -14,11 +14,13 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.pipeline.spool.notes import End, Note, packed
 from mockbroker.pipeline.spool.taking import notes_of_memory
 
+MEDIA_TYPE = "application/octet-stream"
+
 
 def endpoints(api: Api) -> list[Endpoint]:
     async def notes(_: Call) -> StreamingResponse:
         taken = await api.cluster(lambda cluster: _notes(api, cluster))
-        return StreamingResponse(_packed(taken), media_type="application/octet-stream")
+        return StreamingResponse(_packed(taken), media_type=MEDIA_TYPE)
 
     return [
         Endpoint(
@@ -26,8 +28,8 @@ def endpoints(api: Api) -> list[Endpoint]:
             "/v1/journal/notes",
             "All that the journal holds, raw, for the pipeline",
             notes,
-            bytes,
-            binary=True,
+            None,
+            media=(MEDIA_TYPE,),
             problems=(409,),
         )
     ]

@@ -102,16 +102,10 @@ def _operation_id(endpoint: Endpoint) -> str:
 
 
 def _answer(endpoint: Endpoint, schema_of: dict[str, Any]) -> dict[str, Any]:
-    if endpoint.answer is None:
+    if endpoint.status == 204:
         return {"description": "Done"}
-    if endpoint.binary:
-        schema = {"type": "string", "format": "binary"}
-        return {"description": "Bytes", "content": {"application/octet-stream": {"schema": schema}}}
-    media = "text/event-stream" if endpoint.stream else JSON
-    return {
-        "description": "The answer",
-        "content": {media: {"schema": schema_of[repr(endpoint.answer)]}},
-    }
+    told = {} if endpoint.answer is None else {"schema": schema_of[repr(endpoint.answer)]}
+    return {"description": "The answer", "content": dict.fromkeys(endpoint.media, told)}
 
 
 def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
