@@ -39,6 +39,7 @@ final class Consumers {
         ops.put("consumer.poll", this::poll);
         ops.put("consumer.settle", this::settle);
         ops.put("consumer.events", item -> Json.result(listener(item).drain()));
+        ops.put("consumer.times", item -> Json.result(listener(item).times()));
         ops.put("consumer.assignment", item -> Json.result(sorted(consumer(item).assignment())));
         ops.put("consumer.seek", this::seek);
         ops.put("consumer.position", this::position);

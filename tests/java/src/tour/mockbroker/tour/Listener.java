@@ -12,6 +12,7 @@ import java.util.List;
 /** What a rebalance told a consumer, in order: ["assigned", [partition…]] and so on. */
 final class Listener implements ConsumerRebalanceListener {
     private final List<Object> events = new ArrayList<>();
+    private final List<Object> times = new ArrayList<>();
     private Consumer<?, ?> consumer;
     private List<TopicPartition> restored = List.of();
 
@@ -46,7 +47,13 @@ final class Listener implements ConsumerRebalanceListener {
     }
 
     private void add(String kind, Collection<TopicPartition> partitions) {
+        times.add(List.of(kind, System.currentTimeMillis()));
         events.add(List.of(kind, partitions.stream().map(TopicPartition::toString).sorted().toList()));
+    }
+
+    /** When each of the events was, those that were drained included: ["assigned", ms] and so on. */
+    List<Object> times() {
+        return List.copyOf(times);
     }
 
     List<Object> drain() {
