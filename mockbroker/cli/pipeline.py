@@ -300,11 +300,18 @@ def _spark(memory: str | None) -> Iterator[Any]:
     from mockbroker.pipeline.spark.session import session
 
     try:
-        yield session(
+        spark = session(
             "mockbroker pipeline", memory=memory.lower().removesuffix("b") if memory else None
         )
+        spark.sparkContext.setLogLevel("ERROR")
+        yield spark
     except JobError as error:
         raise PipelineError(str(error)) from None
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in {"pyspark", "py4j"}:
+            raise
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        raise PipelineError(f"Spark failed, so there is no report: {said[0]}") from error
 
 
 def _console() -> Console:

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from mockbroker.pipeline.spark.inputs import Inputs
 
 # Lag is never negative: a group may have committed what a log has not got any more.
+# Spark's greatest() leaves nulls out, but a lag that is not known is not 0.
 LAGS = """
-    greatest(high_watermark - committed, 0) AS lag,
-    greatest(last_stable_offset - committed, 0) AS lag_read_committed"""
+    IF(high_watermark < committed, 0, high_watermark - committed) AS lag,
+    IF(last_stable_offset < committed, 0, last_stable_offset - committed) AS lag_read_committed"""
 
 
 def lag(inputs: Inputs) -> DataFrame:

@@ -35,7 +35,7 @@ WITH hits AS (
 )
 SELECT h.run, h."rule", string_agg(DISTINCT h.change, ', ' ORDER BY h.change) AS effects,
        count(DISTINCT (h.seq, h.change)) AS times, count(DISTINCT h.at_seq) FILTER (WHERE h.api IS NOT NULL) AS requests,
-       string_agg(DISTINCT h.api, ', ' ORDER BY h.api) AS apis,
+       coalesce(string_agg(DISTINCT h.api, ', ' ORDER BY h.api), '') AS apis,
        min(h.virtual_ms) AS first_ms, max(h.virtual_ms) AS last_ms,
        coalesce(max(a.retries), 0) AS retries, coalesce(max(c.recovered), 0) AS recovered,
        max(c.recovery_ms) AS recovery_ms
