@@ -201,7 +201,7 @@ class _TableFiles:
             self._add({name: [row.get(name) for row in rows] for name in self._schema.names})
 
     def _add(self, columns: Mapping[str, Any]) -> None:
-        table = _arrow_table(self._schema, columns)
+        table = arrow_table(self._schema, columns)
         self._waiting.append(table)
         self._waiting_rows += table.num_rows
         if self._waiting_rows >= GROUP_ROWS:
@@ -264,7 +264,8 @@ def _version() -> str:
         return ""
 
 
-def _arrow_table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
+def arrow_table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
+    """The columns as Arrow has them; those that are not given are null."""
     import pyarrow as pa
 
     rows = max((len(column) for column in columns.values()), default=0)

@@ -11,7 +11,7 @@ from mockbroker.pipeline.convert.groups import Groups
 from mockbroker.pipeline.convert.happenings import CLUSTER_EVENTS, Happenings
 from mockbroker.pipeline.convert.producing import Producing
 from mockbroker.pipeline.convert.requests import add_request
-from mockbroker.pipeline.convert.rows import Rows
+from mockbroker.pipeline.convert.rows import Rows, Sink
 from mockbroker.pipeline.convert.stretches import Stretches
 from mockbroker.pipeline.convert.transactions import Transactions
 from mockbroker.pipeline.convert.watermarks import Watermarks
@@ -27,7 +27,6 @@ from mockbroker.pipeline.spool.notes import (
     Note,
     Peer,
 )
-from mockbroker.pipeline.write import TableWriter
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec, response_codec
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
@@ -42,7 +41,7 @@ OnFact = Callable[[Fact], None]
 class Converter:
     """Takes the notes of one run in their order; `finish` after the last."""
 
-    def __init__(self, writer: TableWriter) -> None:
+    def __init__(self, writer: Sink) -> None:
         self.ended = False
         self.last_seq = 0
         self._writer = writer

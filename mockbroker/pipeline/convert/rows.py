@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from mockbroker.pipeline.convert.batches import Numbers, Opened
 from mockbroker.pipeline.convert.world import Place
-from mockbroker.pipeline.write import TableWriter
 
 ROWS_MAX = 4096
 # Records that are kept until they become columns at one go.
 RECORDS_MAX = 1 << 16
 
 
-class Rows:
-    """Collects rows and hands them to a `TableWriter`."""
+class Sink(Protocol):
+    """What takes rows and columns: a `TableWriter`, or something that keeps them in memory."""
 
-    def __init__(self, writer: TableWriter) -> None:
+    def rows(self, table: str, rows: Iterable[Mapping[str, object]]) -> None: ...
+
+    def columns(self, table: str, columns: Mapping[str, Any]) -> None: ...
+
+    def tell(self, **facts: Any) -> None: ...
+
+    def at(self, seq: int, virtual_ms: int, real_ns: int) -> None: ...
+
+
+class Rows:
+    """Collects rows and hands them on."""
+
+    def __init__(self, writer: Sink) -> None:
         self.writer = writer
         self.records = _Columns(writer, "records", "append_seq")
         self.deliveries = _Columns(writer, "deliveries", "response_seq")
@@ -45,7 +57,7 @@ class Rows:
 class _Columns:
     """Records or deliveries of many batches, as arrays."""
 
-    def __init__(self, writer: TableWriter, table: str, seq: str) -> None:
+    def __init__(self, writer: Sink, table: str, seq: str) -> None:
         self._writer = writer
         self._table = table
         self._seq = seq

@@ -1,0 +1,298 @@
+"""`format("mockbroker")`: a live cluster's journal in Spark, without any jar.
+
+    spark.dataSource.register(MockbrokerDataSource)
+    spark.read.format("mockbroker").option("url", admin_url).load()
+    spark.readStream.format("mockbroker").option("url", admin_url).option("table", "records").load()
+
+Options: `url` of the admin API, `token` if it asks for one, `table` (the journal's "events", or any
+table of a run), `startingSeq` (earliest, latest or a number: begin behind that entry) and, for
+streams, `maxEntriesPerBatch`. Spark 4.2 and newer ask for batches of that size by themselves
+(admission control) and know Trigger.AvailableNow; with older ones the reader counts by itself.
+
+Runs in Python workers, so mockbroker has to be installed there. Needs PySpark 4.0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+
+from mockbroker.pipeline.tables import TABLES, spark_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+if TYPE_CHECKING:
+
+    class SupportsTriggerAvailableNow:
+        """What Spark 4.2 has; older ones do without."""
+
+    ReadMaxRows: Any
+else:
+    try:
+        from pyspark.sql.streaming.datasource import ReadMaxRows, SupportsTriggerAvailableNow
+    except ImportError:
+        ReadMaxRows, SupportsTriggerAvailableNow = None, object
+
+EVENTS = "events"
+EVENT_COLUMNS: Mapping[str, str] = {
+    "seq": "bigint",
+    "part": "int",
+    "kind": "string",
+    "virtual_ms": "bigint",
+    "real_ns": "bigint",
+    "broker": "int",
+    "connection": "bigint",
+    "source": "string",
+    "client_id": "string",
+    "client_software": "string",
+    "principal": "string",
+    "api": "string",
+    "api_version": "int",
+    "correlation_id": "int",
+    "request_seq": "bigint",
+    "elapsed_ns": "bigint",
+    "topic": "string",
+    "partition": "int",
+    "first_offset": "bigint",
+    "last_offset": "bigint",
+    "offset": "bigint",
+    "records": "int",
+    "bytes": "bigint",
+    "group": "string",
+    "member": "string",
+    "generation": "int",
+    "transactional_id": "string",
+    "producer_id": "bigint",
+    "producer_epoch": "int",
+    "acks": "int",
+    "isolation_level": "int",
+    "state": "string",
+    "former": "string",
+    "change": "string",
+    "reason": "string",
+    "errors": "array<string>",
+    "outcome": "string",
+    "rules": "array<string>",
+    "first_seq": "bigint",
+    "last_seq": "bigint",
+}
+OPTIONS = ("url", "token", "table", "startingSeq", "maxEntriesPerBatch")
+DEFAULT_BATCH = 100_000
+TIMEOUT_S = 30.0
+_PAGE_EVENTS = 5_000
+
+
+class SourceError(Exception):
+    """The source cannot be read; the message says why, and what to do."""
+
+
+class Settings(NamedTuple):
+    """The options of one source, checked."""
+
+    url: str
+    token: str
+    table: str
+    starting: str
+    batch_entries: int
+
+
+def settings_of(options: Mapping[str, str]) -> Settings:
+    """The options as they were given. Raises SourceError that names the wrong one."""
+    given = {name.lower(): value for name, value in options.items()}
+    known = {name.lower(): name for name in OPTIONS}
+    for name in given.keys() - known.keys() - {"path"}:
+        raise SourceError(f"there is no option {name!r}; there are {', '.join(OPTIONS)}")
+    url = given.get("url", "").rstrip("/")
+    if not url.startswith("http://"):
+        raise SourceError(
+            'option "url" is the address of a cluster\'s admin API, http://HOST:PORT, which '
+            "`mockbroker serve` prints and Cluster.admin_url is"
+        )
+    table = given.get("table", EVENTS)
+    if table != EVENTS and table not in TABLES:
+        tables = ", ".join((EVENTS, *TABLES))
+        raise SourceError(f'option "table": {table!r} is none of {tables}')
+    starting = given.get("startingseq", "earliest")
+    if starting not in ("earliest", "latest") and not starting.isdigit():
+        raise SourceError(f'option "startingSeq": {starting!r} is not earliest, latest or a number')
+    entries = given.get("maxentriesperbatch", str(DEFAULT_BATCH))
+    if not entries.isdigit() or int(entries) < 1:
+        raise SourceError(f'option "maxEntriesPerBatch": {entries!r} is not a number from 1')
+    return Settings(url, given.get("token", ""), table, starting, int(entries))
+
+
+class MockbrokerDataSource(DataSource):
+    """The data source; register it with `spark.dataSource.register`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "mockbroker"
+
+    def schema(self) -> str:
+        table = settings_of(self.options).table
+        if table == EVENTS:
+            return ", ".join(f"`{name}` {kind}" for name, kind in EVENT_COLUMNS.items())
+        return spark_schema(table)
+
+    def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
+        return BatchReader(settings_of(self.options))
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        settings = settings_of(self.options)
+        return StreamReader(settings) if ReadMaxRows is None else AdmittedStreamReader(settings)
+
+
+class Stretch(InputPartition):  # type: ignore[misc, unused-ignore]
+    """Entries behind `after`, up to `up_to`; None is to the end."""
+
+    def __init__(self, after: int, up_to: int | None) -> None:
+        super().__init__(after)
+        self.after = after
+        self.up_to = up_to
+
+
+class BatchReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
+    """All that the journal holds when it is read."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [Stretch(start_of(self._settings), None)]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        return rows_between(self._settings, partition.after, partition.up_to)
+
+
+class StreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
+    """The journal as it grows; for Sparks that do not say where a batch begins."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._planned: int | None = None  # up to where batches were planned
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        if self._planned is None:
+            self._planned = start_of(self._settings)
+        return {"seq": self._planned}
+
+    def latestOffset(self, *_: Any) -> dict[str, int]:  # noqa: N802
+        begin = self.initialOffset()["seq"]
+        last = last_seq(self._settings)
+        return {"seq": max(min(last, begin + self._settings.batch_entries), begin)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        # A query that is restarted says here first where it is, with an empty stretch.
+        self._planned = end["seq"]
+        return [] if start == end else [Stretch(start["seq"], end["seq"])]
+
+    def read(self, partition: Any) -> Iterator[Any]:
+        return rows_between(self._settings, partition.after, partition.up_to)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """The journal forgets by itself."""
+
+
+class AdmittedStreamReader(StreamReader, SupportsTriggerAvailableNow):
+    """The same where Spark says where a batch begins and how much it may hold (Spark 4.2)."""
+
+    _until: int | None = None  # the last entry of a query that reads what is available
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        return ReadMaxRows(self._settings.batch_entries)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._until = last_seq(self._settings)
+
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # type: ignore[override] # noqa: N802
+        last = last_seq(self._settings) if self._until is None else self._until
+        most = getattr(limit, "max_rows", None)
+        if most is not None:
+            last = min(last, start["seq"] + most)
+        return {"seq": max(last, start["seq"])}
+
+
+# -- the admin API ---------------------------------------------------------------------------------
+
+
+def start_of(settings: Settings) -> int:
+    """The entry behind which to begin."""
+    if settings.starting == "latest":
+        return last_seq(settings)
+    return 0 if settings.starting == "earliest" else int(settings.starting)
+
+
+def last_seq(settings: Settings) -> int:
+    """The newest entry that there is."""
+    page = json.loads(_get(settings, "/v1/journal", after=2**62, limit=1, messages="false"))
+    last: int = page["last_seq"]
+    return last
+
+
+def rows_between(settings: Settings, after: int, up_to: int | None) -> Iterator[Any]:
+    """The rows between two entries: tuples of events, or batches of a table."""
+    if settings.table == EVENTS:
+        return _events_between(settings, after, up_to)
+    return _table_between(settings, after, up_to)
+
+
+def _events_between(
+    settings: Settings, after: int, up_to: int | None
+) -> Iterator[tuple[object, ...]]:
+    up_to = last_seq(settings) if up_to is None else up_to
+    while after < up_to:
+        page = json.loads(
+            _get(settings, "/v1/journal", after=after, limit=_PAGE_EVENTS, messages="false")
+        )
+        for event in page["events"]:
+            if event["seq"] > up_to:
+                return
+            event.setdefault("part", 0)
+            yield tuple(event.get(name) for name in EVENT_COLUMNS)
+        if page["next"] <= after:
+            return
+        after = page["next"]
+
+
+def _table_between(settings: Settings, after: int, up_to: int | None) -> Iterator[pa.RecordBatch]:
+    from mockbroker.pipeline.convert.memory import table_between
+    from mockbroker.pipeline.spool.notes import Torn, unpacked
+
+    notes = unpacked(_get(settings, "/v1/journal/notes"))
+    whole = (note for note in notes if not isinstance(note, Torn))
+    return table_between(whole, settings.table, after, up_to)
+
+
+def _get(settings: Settings, path: str, **query: object) -> bytes:
+    url = settings.url + path + ("?" + urlencode(query) if query else "")
+    headers = {"authorization": f"Bearer {settings.token}"} if settings.token else {}
+    try:
+        with urlopen(Request(url, headers=headers), timeout=TIMEOUT_S) as answer:  # noqa: S310
+            data: bytes = answer.read()
+    except HTTPError as error:
+        raise SourceError(f"{url} answers {error.code}: {_detail(error.read())}") from None
+    except (URLError, OSError) as error:
+        raise SourceError(
+            f"no admin API answers at {settings.url} ({error}): start the cluster with its admin "
+            "API, and give the address that its ready line names"
+        ) from None
+    return data
+
+
+def _detail(text: bytes) -> str:
+    try:
+        return str(json.loads(text)["detail"])
+    except (ValueError, KeyError, TypeError):
+        return text.decode("utf-8", "replace").strip()
