@@ -44,6 +44,8 @@ SHOWN = {
     "docs/cookbook-groups.md": ("S180", "S212", "S216", "S223"),
     "docs/cookbook-producing.md": ("S104",),
     "docs/cookbook-refused.md": ("S53", "S75", "S107", "S245"),
+    "docs/questions.md": ("S185", "S340", "S349", "S351"),
+    "docs/timeouts.md": ("S352",),
     "docs/exactly-once.md": ("S172", "S246", "S249", "S255"),
     "docs/exactly-once-outside.md": ("S258", "S342"),
     "docs/exactly-once-snapshots.md": ("S265",),
