@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "docs" / "_data" / "checklist.toml"
 RESULTS = ROOT / "docs" / "_data" / "covers.json"
 
+# Runs the examples of the docs' pages.
+PAGES_TEST = "tests/house/test_docs.py::test_the_examples_of_a_page_run_as_they_stand"
+
 INTRO = """
 # Checklist
 
@@ -41,7 +44,19 @@ def tests_by_row() -> dict[str, list[str]]:
             for row in rows:
                 if node_id not in found[row]:
                     found[row].append(node_id)
+    for row in rows_of_pages():
+        found[row].append(PAGES_TEST)
     return found
+
+
+def rows_of_pages() -> list[str]:
+    """The rows that examples in the docs show: the literal `SHOWN` of the test that runs them."""
+    source = (ROOT / PAGES_TEST.partition("::")[0]).read_text(encoding="utf-8")
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and _assigns(node, "SHOWN"):
+            shown: dict[str, tuple[str, ...]] = ast.literal_eval(node.value)
+            return sorted({row for rows in shown.values() for row in rows})
+    raise SystemExit(f"{PAGES_TEST}: no SHOWN")
 
 
 def marked(module: ast.Module, path: str, mark: str = "covers") -> Iterator[tuple[str, list[str]]]:
