@@ -39,7 +39,10 @@ QUEUE_BYTES_MAX = 128 * 1024 * 1024
 FILE_BYTES_MAX = 64 * 1024 * 1024
 # How long the thread rests when there was nothing to do.
 REST_S = 0.02
+# What is written at one go. Writing lets the cluster's thread run, so that it waits for a fraction
+# of a millisecond at most.
 _WRITE_BYTES = 1 << 20
+_WRITE_NOTES = 64
 
 
 class SpoolWriter:
@@ -181,7 +184,7 @@ class SpoolWriter:
         queue = self._queue
         found: list[bytes] = []
         size = went = 0
-        while queue and size < _WRITE_BYTES:
+        while queue and size < _WRITE_BYTES and len(found) < _WRITE_NOTES:
             item = queue.popleft()
             if isinstance(item, RequestEntry):
                 went += ENTRY_BYTES + len(item.frame)
