@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mockbroker.core.broker import BrokerSpec
+from mockbroker.core.journal.following import Overflow
 from mockbroker.core.journal.journal import BYTES_MAX as JOURNAL_BYTES_MAX
 
 NODE_ID_MAX = 2**31 - 1
@@ -94,7 +95,9 @@ class ServerConfig:
     `data_dir` is where the cluster is kept up to date, so that it goes on from there when it is
     started again; with `sync` that holds for a crash of the machine as well. `load` is a directory
     to begin with that is only read. `recover` keeps what is before the damage in either.
-    `journal_bytes` bounds the journal of what happened; 0 keeps none.
+    `journal_bytes` bounds the journal of what happened; 0 keeps none. When it is full of what a
+    reader that follows has not read yet, requests wait (`journal_overflow` "block"), or the reader
+    finds a gap ("drop").
     """
 
     brokers: int = 3
@@ -109,6 +112,7 @@ class ServerConfig:
     security_directory: Path | None = None
     allow_unsigned_tokens: bool = False
     journal_bytes: int = JOURNAL_BYTES_MAX
+    journal_overflow: Overflow = "drop"
     data_dir: Path | None = None
     sync: bool = False
     load: Path | None = None

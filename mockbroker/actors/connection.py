@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.faults.engine import Asked
+    from mockbroker.core.journal.journal import Journal
 
 log = logging.getLogger("mockbroker")
 
@@ -170,6 +171,8 @@ class Connection(Inbox):
                 return "closed by the client"
             if self._gate.shut:
                 await self._gate.wait()
+            if self._journal is not None and self._journal.readers.full:
+                await self._wait_for_room(self._journal)
             answer = self._serve(frame)
             rest = await self._wait_for(answer) if isinstance(answer, Unanswered) else answer
             if rest is None:
@@ -197,6 +200,15 @@ class Connection(Inbox):
         self.parked = False
         self.active_ms = self._now_ms()
         return rest
+
+    async def _wait_for_room(self, journal: Journal) -> None:
+        """The request has to wait for those who read the journal."""
+        from mockbroker.actors.journal_room import room_in
+
+        self.parked = True
+        await room_in(journal)
+        self.parked = False
+        self.active_ms = self._now_ms()
 
     async def _stay_mute(self) -> None:
         wait_ms, self._mute_ms = self._mute_ms, 0

@@ -87,7 +87,8 @@ class ClusterServer:
             kafka_version=config.kafka_version,
         )
         if config.journal_bytes:
-            cluster.keep_journal(Journal(time.time_ns, config.journal_bytes))
+            overflow = config.journal_overflow
+            cluster.keep_journal(Journal(time.time_ns, config.journal_bytes, overflow))
         if stored is not None and stored.image is not None:
             from mockbroker.actors.snapshots import put_back
 

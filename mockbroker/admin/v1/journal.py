@@ -18,6 +18,7 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.convert import Ms, Range
 from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.filters import EventMatcher, Filter
+from mockbroker.core.journal.following import Following
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.reader import JournalReader
 from mockbroker.core.journal.verify import Expectation, Verdict, parse_expectation, verify
@@ -149,12 +150,19 @@ def journal_of(api: Api) -> Journal:
 
 
 async def _page(
-    api: Api, reader: JournalReader, after: int, *, messages: bool
+    api: Api,
+    reader: JournalReader,
+    after: int,
+    *,
+    messages: bool,
+    following: Following | None = None,
 ) -> tuple[list[JournalEvent], int]:
     """The events of the next entries, and the number of the last of them."""
 
     def read(cluster: Cluster) -> tuple[list[JournalEvent], int]:
         events = list(reader.events(after, PAGE_ENTRIES, messages=messages))
+        if following is not None and events:
+            following.has_read(events[-1].seq)
         assert cluster.journal is not None
         return events, cluster.journal.last_seq
 
@@ -172,10 +180,18 @@ async def _matching(
     def told(_entry: object) -> None:
         signal.set()
 
-    await api.cluster(lambda _: journal.followers.append(told))
+    def begin(_cluster: Cluster) -> Following:
+        journal.followers.append(told)
+        return journal.readers.add(after)
+
+    def end(_cluster: Cluster) -> None:
+        journal.followers.remove(told)
+        following.close()
+
+    following = await api.cluster(begin)
     try:
         while True:
-            events, last = await _page(api, reader, after, messages=True)
+            events, last = await _page(api, reader, after, messages=True, following=following)
             for event in events:
                 after = event.seq
                 if event.kind == "gap" or matcher(event):
@@ -185,7 +201,7 @@ async def _matching(
     finally:
         # The cluster may be gone, and its journal with it.
         with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
-            await api.cluster(lambda _: journal.followers.remove(told))
+            await api.cluster(end)
 
 
 async def _follow(

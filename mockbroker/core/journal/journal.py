@@ -19,6 +19,7 @@ from mockbroker.core.journal.entries import (
     appended,
     entry_of,
 )
+from mockbroker.core.journal.following import Overflow, Readers
 
 if TYPE_CHECKING:
     from mockbroker.core.events import Event
@@ -61,10 +62,16 @@ class Journal:
     `bytes_max` bounds what its entries hold or keep from being freed; the oldest go first, and a
     reader that asks for them gets a `Gap`. Sequence numbers begin at 1, have no holes and are never
     used again. `real_ns` tells real time (ns since the epoch); times of the cluster's clock come
-    with each entry (ms since the epoch).
+    with each entry (ms since the epoch). `overflow` says whether entries that a reader has not read
+    yet may be forgotten as well: see `following`.
     """
 
-    def __init__(self, real_ns: Callable[[], int], bytes_max: int = BYTES_MAX) -> None:
+    def __init__(
+        self,
+        real_ns: Callable[[], int],
+        bytes_max: int = BYTES_MAX,
+        overflow: Overflow = "drop",
+    ) -> None:
         if bytes_max < 0:
             raise ValueError(f"a journal of {bytes_max} bytes cannot be")
         self._bytes_max = bytes_max
@@ -72,8 +79,9 @@ class Journal:
         self._ended = self._held = 0  # the entries and bytes of those together
         self._stretch_bytes = self._room = bytes_max >> STRETCHES_SHIFT  # and of the newest
         self.last_seq = 0
-        # Called with each entry once it is written. As a rule there are none.
+        # Called with each entry once it is written, and misses none. As a rule there are none.
         self.followers: list[Callable[[Entry], None]] = []
+        self.readers = Readers(overflow, self._make_room)
         # The names of topics that are gone, by id: entries may still speak of them.
         self.former_topics: dict[bytes, str] = {}
         self._real_ns = real_ns
@@ -237,14 +245,29 @@ class Journal:
         stretches.append((len(entries) - self._ended, size))
         self._ended, self._held = len(entries), self._held + size
         spare = self._bytes_max >> STRETCHES_SHIFT
-        limit = self._bytes_max - (spare if len(stretches) > FEW_STRETCHES else 0)
+        self._forget(self._bytes_max - (spare if len(stretches) > FEW_STRETCHES else 0))
+        self._stretch_bytes = self._room = min(spare, self._bytes_max - self._held)
+
+    def _make_room(self) -> None:
+        """A reader that the journal was full of wants less now."""
+        self._forget(self._bytes_max)
+
+    def _forget(self, limit: int) -> None:
+        """Forget the oldest stretches, until no more than `limit` bytes are held."""
+        entries, stretches, readers = self._entries, self._stretches, self.readers
         while self._held > limit:
-            count, size = stretches.popleft()
+            count, size = stretches[0]
+            last = self.first_seq + count - 1
+            if readers.all and self._held <= 2 * self._bytes_max and readers.want(last):
+                break
+            stretches.popleft()
             for _ in range(count):
                 entries.popleft()
             self._ended -= count
             self._held -= size
-        self._stretch_bytes = self._room = min(spare, self._bytes_max - self._held)
+        full = self._held > self._bytes_max
+        if full is not readers.full:
+            readers.set_full(full)
         first = self.first_seq
         while self._closed and self._closed[0][0] < first:
             self._connections.pop(self._closed.popleft()[1], None)
@@ -254,7 +277,8 @@ class Journal:
         self._entries.clear()
         self._stretches.clear()
         self._ended = self._held = 0
-        self._room = self._stretch_bytes
+        self._stretch_bytes = self._room = self._bytes_max >> STRETCHES_SHIFT
+        self._make_room()
         for _, connection_id in self._closed:
             self._connections.pop(connection_id, None)
         self._closed.clear()
