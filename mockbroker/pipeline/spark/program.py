@@ -37,9 +37,11 @@ def run(*jobs: Job, argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--incomplete", action="store_true", help="also runs that did not end")
     parser.add_argument("--master", help="where no session is there: local[2] and the like")
     parser.add_argument("--memory", help="of the driver, where no session is there: 4g")
+    parser.add_argument("--conf", action="append", default=[], help="a setting of Spark's: a=b")
     asked = parser.parse_args(argv)
+    settings = dict(each.partition("=")[::2] for each in asked.conf)
     try:
-        spark = session(master=asked.master, memory=asked.memory)
+        spark = session(master=asked.master, memory=asked.memory, settings=settings)
         inputs = read(spark, asked.directory, asked.run, incomplete=asked.incomplete)
         for job in jobs:
             for row in job(inputs).toLocalIterator():

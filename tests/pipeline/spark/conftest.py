@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from mockbroker.pipeline.duck import Session, judge
 from mockbroker.pipeline.findings import Finding
 from mockbroker.pipeline.spark.audit import audit
 from mockbroker.pipeline.spark.inputs import Inputs
@@ -31,7 +34,15 @@ class Handmade(NamedTuple):
     run: str
     tables: Mapping[str, list[Row]]
     anomaly: str
-    findings: frozenset[Finding]
+
+
+class Pleased(list[tuple[object, ...]]):
+    """Equal to whatever a test expects."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Audited(NamedTuple):
@@ -39,6 +50,7 @@ class Audited(NamedTuple):
 
     stories: list[Story]
     handmade: list[Handmade]
+    directory: Path
     findings: list[Finding]
 
 
@@ -61,32 +73,32 @@ def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Au
     inputs = Inputs(spark, frames)
     found = [Finding(*row)._replace(details=None) for row in audit(inputs).collect()]
     inputs.forget()
-    return Audited(stories, handmade, found)
+    return Audited(stories, handmade, directory, found)
 
 
 def handmade_journals() -> list[Handmade]:
     """Every state of a journal of which a test of DuckDB's rules asked for findings."""
     asked: list[Handmade] = []
-    findings_of_duckdb = Journal.findings
 
-    def findings(self: Journal, anomaly: str) -> list[Finding]:
-        found = findings_of_duckdb(self, anomaly)
-        run = f"handmade-{len(asked)}"
-        bare = frozenset(each._replace(run=run, details=None) for each in found)
-        asked.append(Handmade(run, copy.deepcopy(self.tables), anomaly, bare))
-        return found
+    def brief(self: Journal, anomaly: str) -> Pleased:
+        asked.append(Handmade(f"handmade-{len(asked)}", copy.deepcopy(self.tables), anomaly))
+        return Pleased()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Journal, "findings", findings)
+        patch.setattr(Journal, "brief", brief)
         for module in (test_rules_of_logs, test_rules_of_readers):
             for name, test in vars(module).items():
                 if name.startswith("test_") and not inspect.signature(test).parameters:
-                    _run(test)
+                    with contextlib.suppress(AssertionError):  # it looked into the answer
+                        test()
     return asked
 
 
-def _run(test: Any) -> None:
-    try:
-        test()
-    except AssertionError:  # DuckDB's own failure is for its own tests to tell
-        return
+def found_by_duckdb(directory: Path) -> list[Finding]:
+    """What DuckDB finds in files of `write_flat`, without details."""
+    with Session() as session:
+        for table in TABLES:
+            session.connection.execute(
+                f"CREATE VIEW {table} AS FROM read_parquet('{directory / table}.parquet')"
+            )
+        return [finding._replace(details=None) for finding in judge(session)]
