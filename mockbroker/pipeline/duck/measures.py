@@ -19,6 +19,24 @@ MEASURES: Mapping[str, str] = {
 }
 
 
+# Where the lag is drawn, the points of a group and partition are put into so many lots, of which the
+# last and the highest are kept.
+_TILES = 200
+_THINNED = """
+SELECT * EXCLUDE (tile) FROM (
+    SELECT *, ntile({tiles}) OVER (
+        PARTITION BY run, "group", topic_id, "partition" ORDER BY seq) AS tile
+    FROM ({lag})
+)
+QUALIFY row_number() OVER (
+          PARTITION BY run, "group", topic_id, "partition", tile ORDER BY seq DESC) = 1
+     OR row_number() OVER (
+          PARTITION BY run, "group", topic_id, "partition", tile ORDER BY lag DESC NULLS LAST, seq
+        ) = 1
+ORDER BY run, "group", topic, "partition", seq
+"""
+
+
 class Measured(NamedTuple):
     """Rows of one measure, as columns name them."""
 
@@ -26,9 +44,14 @@ class Measured(NamedTuple):
     rows: list[tuple[object, ...]]
 
 
-def measure(session: Session, name: str) -> Measured:
-    """One of MEASURES, over the tables of a session. Raises KeyError for another name."""
+def measure(session: Session, name: str, *, thinned: bool = False) -> Measured:
+    """One of MEASURES, over the tables of a session; `thinned`, as much of the lag as a drawing
+    shows. Raises KeyError for another name.
+    """
     MEASURES[name]
-    sql = resources.files("mockbroker.pipeline.duck").joinpath(f"measures/{name}.sql")
-    answer = session.connection.execute(sql.read_text(encoding="utf-8"))
+    file = resources.files("mockbroker.pipeline.duck").joinpath(f"measures/{name}.sql")
+    sql = file.read_text(encoding="utf-8")
+    if thinned and name == "lag":
+        sql = _THINNED.format(tiles=_TILES, lag=sql)
+    answer = session.connection.execute(sql)
     return Measured([column[0] for column in answer.description or ()], answer.fetchall())

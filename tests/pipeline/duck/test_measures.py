@@ -43,6 +43,22 @@ def test_lag_counts_to_the_high_watermark_and_to_the_last_stable_offset() -> Non
     ]
 
 
+def test_a_long_line_is_thinned_out_for_drawings_and_keeps_its_peak() -> None:
+    """A short one is left as it is."""
+    journal = Journal()
+    journal.commit(1, 0, virtual_ms=1)
+    for seq in range(2, 5_002):
+        high = 9_000 if seq == 1_234 else seq
+        journal.row("watermarks", **PLACE, seq=seq, virtual_ms=seq, high_watermark=high)
+    with journal.session() as session:
+        all_rows, few = (measure(session, "lag", thinned=thinned) for thinned in (False, True))
+    assert len(all_rows.rows) == 5_001
+    assert len(few.rows) <= 400
+    assert set(few.rows) <= set(all_rows.rows)
+    assert few.rows[-1] == all_rows.rows[-1]
+    assert max(row[few.columns.index("lag")] or 0 for row in few.rows) == 9_000
+
+
 @pytest.mark.covers("S306")
 def test_a_rebalance_ends_when_the_last_member_is_back_at_work() -> None:
     """Who has what it had before is not moved; the time without any Fetch is told."""
