@@ -18,7 +18,7 @@ SPARK_VENVS    := .cache/venvs
 
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-failed test-quick test-java test-spark test-spark-versions \
-        test-node test-go test-real check \
+        test-node test-go test-real test-audited check \
         lint types layers generated generate format bench docs clean lock
 
 help: ## list the targets
@@ -77,6 +77,9 @@ test-go: $(STAMP) ## franz-go
 
 test-real: $(STAMP) ## side by side with a real Kafka broker
 	$(PYTEST) $(PARALLEL) -m real_kafka $(ARGS)
+
+test-audited: $(STAMP) ## every cluster of the client tests goes through the audit when it stops
+	$(PYTEST) $(PARALLEL) -p tests.support.audited tests/clients tests/patterns $(ARGS)
 
 check: lint types layers generated ## everything that needs no test run
 
