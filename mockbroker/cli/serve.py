@@ -213,7 +213,7 @@ async def _serve(
         try:
             async with open_server(config, trace=trace) as server:
                 if journal_dir is not None:
-                    from mockbroker.cli.kept_journal import close_journal, keep_journal
+                    from mockbroker.cli.kept_journal import keep_journal
 
                     keeper = keep_journal(server.cluster, journal_dir)
                 await _announce_and_serve(server, config, api, ready_file, announce)
@@ -221,6 +221,8 @@ async def _serve(
             if keeper is not None:
                 keeper.stop()
     if keeper is not None:
+        from mockbroker.cli.kept_journal import close_journal
+
         await trio.to_thread.run_sync(close_journal, keeper)
 
 

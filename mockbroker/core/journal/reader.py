@@ -234,7 +234,7 @@ class JournalReader:
         kind = entry.kind
         if isinstance(fact, msgspec.Struct):
             kind = KIND_OF[type(fact)]
-            told = {name: getattr(fact, name) for name in fact.__struct_fields__}
+            told: dict[str, Any] = {name: getattr(fact, name) for name in fact.__struct_fields__}
             told["change"] = told.get("change", type(fact).__name__)
             if told.get("ranges"):
                 told["ranges"] = ranges_of(told["ranges"])
