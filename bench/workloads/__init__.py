@@ -16,6 +16,7 @@ from bench.workloads.footprint import (
 )
 from bench.workloads.groups import Rebalance
 from bench.workloads.latency import Delivery, Sequential
+from bench.workloads.linger import Linger
 from bench.workloads.rules import IdleRules, KeptJournal
 from bench.workloads.spark import BulkRead, MicroBatches
 from bench.workloads.transactions import (
@@ -32,6 +33,7 @@ WORKLOADS: tuple[Workload, ...] = (
     ApiVersions(),
     Sequential(),
     Delivery(),
+    Linger(),
     *bulk_workloads(),
     StoredBytes(),
     Connections(),
