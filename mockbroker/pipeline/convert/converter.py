@@ -91,7 +91,8 @@ class Converter:
             Lost: self._lost,
             End: self._end,
         }
-        self._fault = happenings.fault
+        self._on_event["LogTruncated"] += (happenings.truncated,)
+        self._happenings = happenings
 
     def take(self, note: Note) -> None:
         """The next note."""
@@ -152,6 +153,7 @@ class Converter:
     def _appended(self, note: Appended) -> None:
         self._at(note)
         self._producing.appended(note, self._pending.get(note.request_seq))
+        self._happenings.appended(note)
 
     def _fact(self, note: Fact) -> None:
         self._at(note)
@@ -162,7 +164,7 @@ class Converter:
             if note.fact.get("change") == "closed":
                 self._closed(note.fact["connection"])
         else:
-            self._fault(note)
+            self._happenings.fault(note)
             if note.fact.get("change") == RESTORED and note.kind == "action":
                 self._gap(note.seq, note.seq, "the cluster was put back to what it was once")
 

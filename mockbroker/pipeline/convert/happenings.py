@@ -8,7 +8,8 @@ from typing import Any
 from mockbroker.core.journal.reader import ranges_of
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.world import World
-from mockbroker.pipeline.spool.notes import Fact
+from mockbroker.pipeline.spool.notes import Appended, Fact
+from mockbroker.pipeline.tables import WANTED_REMOVALS
 
 # Events that go into the table `cluster`: all that no other table holds.
 CLUSTER_EVENTS = frozenset(
@@ -49,6 +50,10 @@ class Happenings:
     def __init__(self, rows: Rows, world: World) -> None:
         self._rows = rows
         self._world = world
+        # Where the logs of leaders end, and what brokers wrote that did not know that they lead no
+        # more: (topic, partition, broker) -> first and last offset.
+        self._ends: dict[tuple[str, int], int] = {}
+        self._astray: dict[tuple[str, int, int], tuple[int, int]] = {}
 
     def event(self, note: Fact) -> None:
         """One of the cluster's events."""
@@ -95,9 +100,48 @@ class Happenings:
         row["details"] = _json(told)
         self._rows.add("faults", row)
 
+    def appended(self, note: Appended) -> None:
+        """A batch was appended, perhaps by a broker that the others have deposed."""
+        place = (note.topic, note.partition)
+        first, last = note.first_offset, note.first_offset + note.last_offset_delta
+        leading = self._world.leading.get(place)
+        if leading is None or leading.leader in (-1, note.node_id):
+            self._ends[place] = last + 1
+            return
+        before, _ = self._astray.get((*place, note.node_id), (first, last))
+        self._astray[(*place, note.node_id)] = (min(before, first), last)
+
+    def truncated(self, note: Fact) -> None:
+        """A follower cut its log back: what it wrote while it was cut off is lost.
+
+        Where the present leader has others at the same offsets, there is nothing to remove: two
+        records that were acknowledged at one offset are a matter of their own.
+        """
+        told = note.fact
+        topic, partition = told["topic"], told["partition"]
+        astray = self._astray.pop((topic, partition, told["node_id"]), None)
+        if astray is None:
+            return
+        first = max(astray[0], told["offset"], self._ends.get((topic, partition), 0))
+        if first <= astray[1]:
+            self._rows.add(
+                "removals",
+                {
+                    **_times(note),
+                    **self._world.named(topic, partition).columns(),
+                    "first_offset": first,
+                    "last_offset": astray[1],
+                    "reason": "truncation",
+                },
+            )
+
     def removed(self, note: Fact) -> None:
         """Records left the log of a leader."""
         told = note.fact
+        if told["reason"] == "topic_deleted":
+            self._ends.pop((told["topic"], told["partition"]), None)
+        elif told["reason"] not in WANTED_REMOVALS:
+            self._ends[told["topic"], told["partition"]] = told["first_offset"]
         ranges = [(told["first_offset"], told["last_offset"])]
         if told["ranges"]:
             ranges = ranges_of(told["ranges"])

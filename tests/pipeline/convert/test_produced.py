@@ -163,6 +163,29 @@ def test_what_leaves_a_log_is_told_with_its_reason_and_cause(kafka):
     assert sum(batch["records"] for batch in acknowledged) == 4
 
 
+def test_what_a_deposed_leader_wrote_is_lost_when_it_comes_back(kafka):
+    kafka.create_topic("replicated", 1, 3)
+    send(producer_of(kafka), "a", "b", topic="replicated")
+    leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
+    kafka.act("cut_network", nodes=[leader])
+    sides = {
+        "old": [kafka.endpoint(leader)],
+        "new": [kafka.endpoint(node) for node in (1, 2, 3) if node != leader],
+    }
+    for client_id, values in (("old", "cde"), ("new", "f")):
+        bootstrap = ",".join(f"{host}:{port}" for host, port in sides[client_id])
+        producer = Producer(settings(bootstrap, acks=1, client_id=client_id))
+        send(producer, *values, topic="replicated")
+    kafka.act("heal_network")
+    kafka.journal.wait(kind="watermark", change="LogTruncated", topic="replicated")
+    tables = tables_of(kafka)
+    [lost] = tables.rows("removals")
+    # At offset 2 the new leader has a record of its own.
+    assert (lost["first_offset"], lost["last_offset"], lost["reason"]) == (3, 4, "truncation")
+    records = tables.rows("records", topic="replicated")
+    assert [row["offset"] for row in records] == [0, 1, 2, 3, 4, 2]
+
+
 def test_a_topic_that_is_made_anew_is_another(kafka):
     send(producer_of(kafka), "old")
     kafka.act("recreate_topic", topic="t")
