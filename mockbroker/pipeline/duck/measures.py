@@ -19,8 +19,8 @@ MEASURES: Mapping[str, str] = {
 }
 
 
-# Where the lag is drawn, the points of a group and partition are put into so many lots, of which the
-# last and the highest are kept.
+# Where the lag is drawn, the points of a group and partition are put into so many lots; of each lot
+# the last and the highest are kept.
 _TILES = 200
 _THINNED = """
 SELECT * EXCLUDE (tile) FROM (
