@@ -1,0 +1,177 @@
+"""The tables of a run out of the topics of any Kafka cluster, as far as topics can tell.
+
+Records are read through Spark's Kafka source, commits from `__consumer_offsets`. So the jobs run
+against a cluster that keeps no journal. What topics do not tell, no rule can judge: there are no
+batches, answers, transactions and watermarks of the past. What is left:
+
+- `duplicate` by id (a report: who produced it is not known), `commit_regression` (resets are not
+  told apart), and with the application's own operations `lost_write`, `non_monotonic_send`,
+  `committed_not_processed` and `processed_again`;
+- lag as it is now, and skew.
+
+Numbers of evidence are offsets: of a record in its partition, of a commit in its partition of
+`__consumer_offsets`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from mockbroker.pipeline.spark.errors import JobError
+from mockbroker.pipeline.spark.inputs import Inputs
+from mockbroker.pipeline.tables import TABLES, spark_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OFFSETS_TOPIC = "__consumer_offsets"
+ID_HEADER = "mb-id"
+# The rules that can find anything here; the last four where there are operations.
+ANOMALIES = (
+    "duplicate",
+    "commit_regression",
+    "lost_write",
+    "non_monotonic_send",
+    "committed_not_processed",
+    "processed_again",
+)
+
+# What stands behind all that was read: where logs end is told last.
+_LAST_SEQ = 1 << 62
+# Versions of the keys in __consumer_offsets that hold a committed offset (OffsetCommitKey).
+_OFFSET_KEYS = "(0, 1)"
+
+
+def from_topics(
+    spark: SparkSession,
+    bootstrap_servers: str,
+    topics: Iterable[str],
+    *,
+    run: str = "kafka",
+    options: Mapping[str, str] | None = None,
+    operations: DataFrame | None = None,
+    read_committed: bool = True,
+) -> Inputs:
+    """The topics of a cluster, and what groups committed on them, as a run.
+
+    `options` go to Spark's Kafka source ("kafka.security.protocol" and the like); `operations` is a
+    table of that name, with its `run`. Records of aborted transactions are left out, unless
+    `read_committed` is false. Raises JobError when Spark has no Kafka source.
+    """
+    names = list(topics)
+    given = {
+        "kafka.bootstrap.servers": bootstrap_servers,
+        "startingOffsets": "earliest",
+        "includeHeaders": "true",
+        **(options or {}),
+    }
+    level = "read_committed" if read_committed else "read_uncommitted"
+    records = _source(
+        spark, {**given, "subscribe": ",".join(names), "kafka.isolation.level": level}
+    )
+    offsets = _source(
+        spark,
+        {**given, "subscribe": OFFSETS_TOPIC, "kafka.isolation.level": "read_committed"},
+    )
+    commits = commits_of(offsets)
+    commits = commits.where(commits["topic"].isin(names))
+    frames = {
+        "records": _table("records", records_of(records), run),
+        "commits": _table("commits", commits, run),
+        "watermarks": _table("watermarks", _ends_of(records), run),
+    }
+    if operations is not None:
+        frames["operations"] = operations
+    return Inputs(spark, frames)
+
+
+def records_of(source: DataFrame) -> DataFrame:
+    """Rows of Spark's Kafka source, with headers, as columns of `records`.
+
+    Values are told apart by a hash of Spark's own, not by the journal's.
+    """
+    its_id = f"filter(headers, h -> h.key = '{ID_HEADER}')[0].value"
+    return source.selectExpr(
+        "offset AS append_seq",
+        "topic",
+        "topic AS topic_id",
+        "partition",
+        "offset",
+        "unix_millis(timestamp) AS timestamp",
+        f"decode({its_id}, 'utf-8') AS id",
+        "xxhash64(key, value) AS value_hash",
+        "IF(key IS NULL, NULL, xxhash64(key)) AS key_hash",
+    )
+
+
+def commits_of(source: DataFrame) -> DataFrame:
+    """Rows of `__consumer_offsets`, as columns of `commits`; all but committed offsets is left out.
+
+    Keys and values are as in Kafka's OffsetCommitKey and OffsetCommitValue: a version, then the
+    fields, texts with their length before them; the offset stands first in every version of the
+    value. Without a value the offset was removed.
+    """
+    keys = source.where(f"{_number('key', '1', 2)} IN {_OFFSET_KEYS}").selectExpr(
+        "*", f"{_number('key', '3', 2)} AS group_length"
+    )
+    topics = keys.selectExpr("*", f"{_number('key', '5 + group_length', 2)} AS topic_length")
+    topic = "decode(substring(key, 7 + group_length, topic_length), 'utf-8')"
+    return topics.selectExpr(
+        "offset AS seq",
+        "unix_millis(timestamp) AS virtual_ms",
+        "unix_millis(timestamp) * 1000000 AS real_ns",
+        "decode(substring(key, 5, group_length), 'utf-8') AS `group`",
+        f"{topic} AS topic",
+        f"{topic} AS topic_id",
+        f"CAST({_number('key', '7 + group_length + topic_length', 4)} AS int) AS partition",
+        f"IF(value IS NULL, NULL, {_number('value', '3', 8)}) AS offset",
+        "true AS applied",
+    )
+
+
+def _ends_of(source: DataFrame) -> DataFrame:
+    """Where each log ends, as the last that is known."""
+    ends = source.groupBy("topic", "partition").agg({"offset": "max", "timestamp": "max"})
+    return ends.selectExpr(
+        f"CAST({_LAST_SEQ} AS bigint) AS seq",
+        "unix_millis(`max(timestamp)`) AS virtual_ms",
+        "topic",
+        "topic AS topic_id",
+        "partition",
+        "`max(offset)` + 1 AS last_stable_offset",
+        "`max(offset)` + 1 AS high_watermark",
+        "'list_offsets' AS source",
+    )
+
+
+def _number(column: str, position: str, size: int) -> str:
+    """SQL for a number that is not negative, in the bytes from `position` (from 1) on."""
+    return f"CAST(conv(hex(substring({column}, {position}, {size})), 16, 10) AS bigint)"
+
+
+def _table(name: str, frame: DataFrame, run: str) -> DataFrame:
+    """A table with all of its columns; those that are not known are null."""
+    kinds = dict(column.split(" ") for column in spark_schema(name).split(", "))
+    known = set(frame.columns)
+    columns = [
+        f"CAST({f'`{column.name}`' if column.name in known else 'NULL'} AS "
+        f"{kinds[f'`{column.name}`']}) AS `{column.name}`"
+        for column in TABLES[name]
+    ]
+    return frame.selectExpr(*columns, f"'{run}' AS run")
+
+
+def _source(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    from pyspark.errors import AnalysisException
+
+    try:
+        return spark.read.format("kafka").options(**options).load()
+    except AnalysisException as error:
+        if "kafka" not in str(error).lower():
+            raise
+        raise JobError(
+            "this Spark has no Kafka source: start it with --packages "
+            f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark.version}, or with "
+            "`mockbroker spark-submit`"
+        ) from None
