@@ -44,6 +44,7 @@ SHOWN = {
     "docs/cookbook-groups.md": ("S180", "S212", "S216", "S223"),
     "docs/cookbook-producing.md": ("S104",),
     "docs/cookbook-refused.md": ("S53", "S75", "S107", "S245"),
+    "docs/applications.md": ("S341", "S344", "S345"),
     "docs/questions.md": ("S185", "S340", "S349", "S351"),
     "docs/timeouts.md": ("S352",),
     "docs/exactly-once.md": ("S172", "S246", "S249", "S255"),
