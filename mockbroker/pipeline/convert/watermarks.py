@@ -34,6 +34,12 @@ class _Told:
         at = bisect_right(self.seqs, seq)
         return self.marks[at - 1] if at else -1
 
+    def is_known(self, mark: int, since_seq: int) -> bool:
+        """Whether a mark in an answer that a rule had a hand in says anything: it is where all
+        others are, or it went back for all who asked. It is never taken for the truth.
+        """
+        return mark < self.before(since_seq) or mark == (self.marks[-1] if self.marks else -1)
+
     def add(self, seq: int, mark: int, since_seq: int) -> bool:
         """Take in a mark told at `seq` of what was at some time since `since_seq`; whether it is
         evidence.
@@ -69,9 +75,14 @@ class Watermarks:
         known = {name: value for name, value in known.items() if value >= 0}
         epoch = self._world.leader_epoch(place, answer.node_id, exchange.asked.seq)
         mark = known.get("high_watermark")
-        if mark is not None and epoch is not None and not answer.rules:
+        if mark is not None and epoch is not None:
             told = self._told.setdefault((place, answer.node_id, epoch), _Told())
-            if not told.add(answer.seq, mark, exchange.asked.seq):
+            since_seq = exchange.asked.seq
+            if answer.rules:
+                is_evidence = told.is_known(mark, since_seq)
+            else:
+                is_evidence = told.add(answer.seq, mark, since_seq)
+            if not is_evidence:
                 del known["high_watermark"]
         if not known:
             return
