@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -50,7 +51,7 @@ def _batch(row: Row) -> str:
         did = f"appended, {span}"
     said = "acknowledged" if row["acknowledged"] else "not acknowledged"
     within = f" in transaction {_shown(row['transaction'])}" if row["transaction"] else ""
-    return f"{did} ({whose}){within}, {said}"
+    return f"{did} ({whose}){within}, {said}{_touched(row)}"
 
 
 def _fetch(row: Row) -> str:
@@ -63,7 +64,7 @@ def _fetch(row: Row) -> str:
     return (
         f"{row['delivered']} records from {row['fetch_offset']} up to {row['next_offset']} "
         f"({who}{committed}; last stable offset {row['last_stable_offset']}, "
-        f"high watermark {row['high_watermark']})"
+        f"high watermark {row['high_watermark']}){_touched(row)}"
     )
 
 
@@ -133,10 +134,25 @@ def _gap(row: Row) -> str:
     return f"entries {row['first_seq']} to {row['last_seq']} are missing: {_shown(row['reason'])}"
 
 
+def _touched(row: Row) -> str:
+    """Which rules had a hand in it."""
+    return f"; touched by {', '.join(map(_shown, row['rules']))}" if row["rules"] else ""
+
+
 def _shown(value: object) -> str:
     return printable(value, 120)
 
 
+_SAME_PARTITION = 'coalesce(t."partition" = c."partition", TRUE)'
+# Topics come and go; of those that the finding is not about nobody wants to know.
+_NOT_OF_OTHERS = (
+    "(t.change <> 'TopicsChanged' OR coalesce(contains(t.details, '\"' || c.topic || '\"'), FALSE))"
+)
+# Requests that a rule touched: those of the evidence, and all of the rule that is to blame.
+_HIT_OF_IT = (
+    "(t.kind <> 'fault' OR coalesce(list_contains(t.rules, c.rule), FALSE)"
+    " OR t.seq BETWEEN c.first_seq - 5 AND c.last_seq + 1)"
+)
 _BY_OFFSET = f"{_PLACE} AND coalesce({_RANGE.format('base_offset', 'last_offset')}, FALSE)"
 SOURCES: tuple[Source, ...] = (
     Source(
@@ -156,11 +172,12 @@ SOURCES: tuple[Source, ...] = (
     Source("watermarks", "t.seq", f"{_PLACE} AND c.anomaly LIKE 'watermark%'", "FALSE", _watermark),
     Source(
         "cluster", "t.seq",
-        f"t.topic_id IS NULL OR ({_PLACE})", "t.topic_id IS NOT NULL", _change,
+        f"({_PLACE}) OR (t.topic_id IS NULL AND {_NOT_OF_OTHERS})", "t.topic_id IS NOT NULL",
+        _change,
     ),
     Source(
         "faults", "t.seq",
-        't.topic IS NULL OR (t.topic = c.topic AND coalesce(t."partition" = c."partition", TRUE))',
+        f"coalesce(t.topic = c.topic, TRUE) AND {_SAME_PARTITION} AND {_HIT_OF_IT}",
         "list_contains(t.rules, c.rule)", _fault,
     ),
     Source("groups", "t.seq", 't."group" = c.subject', "FALSE", _group),
@@ -173,9 +190,10 @@ SOURCES: tuple[Source, ...] = (
 )  # fmt: skip
 
 _NEAR = """
-SELECT * EXCLUDE (place_in_line), count(*) OVER (PARTITION BY n) AS of_all FROM (
+SELECT * EXCLUDE (place_in_line) FROM (
     SELECT t.*, c.n, {at} AS at_seq, coalesce({covers}, FALSE) AS covers,
            {at} IN (c.first_seq, c.last_seq) AS proof,
+           count(*) OVER (PARTITION BY c.n) AS of_all,
            row_number() OVER (
              PARTITION BY c.n
              ORDER BY {at} IN (c.first_seq, c.last_seq) DESC, coalesce({covers}, FALSE) DESC,
@@ -195,7 +213,9 @@ def cases(session: Session, findings: Sequence[Finding]) -> list[Case]:
         return []
     _tell_findings(session, findings)
     near: list[list[tuple[int, int, Happening]]] = [[] for _ in findings]
+    there_are: Counter[int] = Counter()
     for source in SOURCES:
+        of_source: dict[int, int] = {}
         query = _NEAR.format(**source._asdict(), margin=MARGIN, most=OF_TABLE_MAX)
         for row in session.rows(query):
             happening = Happening(
@@ -207,17 +227,25 @@ def cases(session: Session, findings: Sequence[Finding]) -> list[Case]:
             )
             rank = 0 if row["proof"] else 1 if row["covers"] else 2
             near[row["n"]].append((rank, _distance(findings[row["n"]], happening.seq), happening))
+            of_source[row["n"]] = row["of_all"]
+        there_are.update(of_source)
     facts = _facts(session)
     session.connection.execute("DROP TABLE cases")
-    return [_case(finding, near[n], facts.get(n, [])) for n, finding in enumerate(findings)]
+    return [
+        _case(finding, near[n], there_are[n], facts.get(n, []))
+        for n, finding in enumerate(findings)
+    ]
 
 
 def _case(
-    finding: Finding, near: list[tuple[int, int, Happening]], facts: list[tuple[str, str]]
+    finding: Finding,
+    near: list[tuple[int, int, Happening]],
+    there_are: int,
+    facts: list[tuple[str, str]],
 ) -> Case:
     nearest = sorted(near, key=lambda entry: (entry[0], entry[1], entry[2].seq))[:TIMELINE_MAX]
     timeline = sorted((entry for _, _, entry in nearest), key=lambda entry: entry.seq)
-    return Case(finding, facts, timeline, max(0, len(near) - TIMELINE_MAX))
+    return Case(finding, facts, timeline, there_are - len(timeline))
 
 
 def _record(row: Row) -> str:

@@ -102,3 +102,29 @@ def test_of_many_findings_the_first_are_told_and_the_rest_counted(tmp_path) -> N
     assert len(report.findings) == 300
     assert len(report.cases) == 20
     assert "and 295 more of lost_write" in plain(report)
+
+
+def test_entries_that_are_not_shown_are_counted(tmp_path) -> None:
+    """A timeline holds what is nearest, and says how much else there was."""
+    journal = Journal()
+    for number in range(50):
+        journal.batch(10 + 2 * number, number, 1)
+    journal.fetch(112, 0, 50, [n for n in range(50) if n != 49], rules=["hider"])
+    [case] = report_of(journal, tmp_path).cases
+    assert case.finding.offset == 49
+    assert len(case.timeline) + case.left_out == 51
+    [answer] = [entry for entry in case.timeline if entry.evidence]
+    assert answer.text.endswith("touched by hider")
+    assert any("offsets 49 to 49" in entry.text for entry in case.timeline)
+
+
+def test_topics_and_rules_that_have_nothing_to_do_with_it_are_left_out(tmp_path) -> None:
+    """Of all topics that come and go, and of all requests that rules touched."""
+    journal = lossy()
+    for seq, details in ((1, '{"created": ["t"]}'), (2, '{"created": ["other"]}')):
+        journal.row("cluster", seq=seq, change="TopicsChanged", details=details)
+    journal.row("faults", seq=2, kind="fault", change="hit", rules=["another"], api="Fetch")
+    [case] = report_of(journal, tmp_path).cases
+    said = " ".join(entry.text for entry in case.timeline)
+    assert '["t"]' in said
+    assert "other" not in said
