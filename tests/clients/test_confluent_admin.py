@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -45,6 +47,8 @@ from tests.support.librdkafka import (
 )
 
 TEN = [str(n) for n in range(10)]
+
+CLIENT_CONFIGS = Path(__file__).resolve().parents[2] / "docs" / "_data" / "client_configs.toml"
 
 
 @pytest.fixture
@@ -144,6 +148,29 @@ def test_configs_are_set_appended_to_subtracted_from_and_unset(
     assert alter("cleanup.policy", AlterConfigOpType.SUBTRACT, "delete") == "compact"
     with pytest.raises(KafkaException, match="INVALID_CONFIG"):
         alter("retention.ms", AlterConfigOpType.SET, "soon")
+
+
+@pytest.mark.covers("S303")
+def test_what_only_clients_know_is_no_config_of_a_topic_and_read_only_ones_stay(
+    admin: AdminClient, name: str
+) -> None:
+    """All that the docs call a client's; and of a broker's what can be set at its start only."""
+    only(admin.create_topics([NewTopic(name, 1, 1)]))
+
+    def refusal(resource_type: ResourceType, of: str, key: str) -> str:
+        entry = ConfigEntry(key, "1", incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(resource_type, of, incremental_configs=[entry])
+        with pytest.raises(KafkaException) as refused:
+            only(admin.incremental_alter_configs([resource]))
+        return str(refused.value.args[0].name())
+
+    catalogue = tomllib.loads(CLIENT_CONFIGS.read_text(encoding="utf-8"))["configs"]
+    assert len(catalogue) >= 50
+    refused = {key: refusal(ResourceType.TOPIC, name, key) for key in catalogue}
+    assert set(refused.values()) == {"INVALID_CONFIG"}
+    broker = str(min(admin.list_topics(timeout=20).brokers))
+    assert refusal(ResourceType.BROKER, broker, "num.partitions") == "INVALID_REQUEST"
+    assert refusal(ResourceType.BROKER, broker, "auto.create.topics.enable") == "INVALID_REQUEST"
 
 
 def test_the_cluster_names_its_nodes(admin: AdminClient, bootstrap_servers: str) -> None:
