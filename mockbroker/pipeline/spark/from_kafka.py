@@ -15,7 +15,8 @@ Numbers of evidence are offsets: of a record in its partition, of a commit in it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mockbroker.pipeline.spark.errors import JobError
@@ -37,6 +38,8 @@ ANOMALIES = (
     "processed_again",
 )
 
+_AS_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+
 # What stands behind all that was read: where logs end is told last.
 _LAST_SEQ = 1 << 62
 # Versions of the keys in __consumer_offsets that hold a committed offset (OffsetCommitKey).
@@ -57,7 +60,8 @@ def from_topics(
 
     `options` go to Spark's Kafka source ("kafka.security.protocol" and the like); `operations` is a
     table of that name, with its `run`. Records of aborted transactions are left out, unless
-    `read_committed` is false. Raises JobError when Spark has no Kafka source.
+    `read_committed` is false. What groups committed is read at once. Raises JobError when Spark has
+    no Kafka source.
     """
     names = list(topics)
     given = {
@@ -76,6 +80,8 @@ def from_topics(
     )
     commits = commits_of(offsets)
     commits = commits.where(commits["topic"].isin(names))
+    with _internal_topics(spark):
+        commits = commits.localCheckpoint()
     frames = {
         "records": _table("records", records_of(records), run),
         "commits": _table("commits", commits, run),
@@ -84,6 +90,24 @@ def from_topics(
     if operations is not None:
         frames["operations"] = operations
     return Inputs(spark, frames)
+
+
+@contextmanager
+def _internal_topics(spark: SparkSession) -> Iterator[None]:
+    """While this lasts, Spark reads internal topics too.
+
+    When it looks up offsets as an administrator, its default, it leaves them out without a word
+    (Spark's ConsumerStrategy); as a consumer it does not.
+    """
+    before = spark.conf.get(_AS_CONSUMER, None)
+    spark.conf.set(_AS_CONSUMER, "true")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_AS_CONSUMER)
+        else:
+            spark.conf.set(_AS_CONSUMER, before)
 
 
 def records_of(source: DataFrame) -> DataFrame:
