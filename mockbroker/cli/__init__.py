@@ -22,6 +22,7 @@ main = LazyGroup(
             "mockbroker.cli.coordinator:coordinator",
             "Say who coordinates a group, and why.",
         ),
+        "show": ("mockbroker.cli.show:show", "Print brokers, partitions, transactions and more."),
         "journal": ("mockbroker.cli.journal:journal", "Print what happened to a cluster."),
         "pipeline": (
             "mockbroker.cli.pipeline:pipeline",

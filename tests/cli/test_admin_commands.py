@@ -6,13 +6,16 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
 from mockbroker.cli import main
+from mockbroker.cli.show import VIEWS
 from mockbroker.pipeline.store import open_store
 from mockbroker_fixtures import Cluster
+from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
 
 Run = Callable[..., Result]
@@ -186,3 +189,42 @@ def test_without_an_admin_api_the_remedy_is_named() -> None:
     assert "`mockbroker serve` starts one" in result.output
     result = CliRunner().invoke(main, ["fault", "list", "--admin", "ftp://x"])
     assert result.exit_code == 2
+
+
+def test_what_is_there_is_shown(kafka: Cluster, run: Run) -> None:
+    """As a table or as JSON, by the same names as in Python."""
+    producer = Producer(
+        {"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True, "log_level": 0}
+    )
+    producer.produce("orders", "tea")
+    assert producer.flush(TIMEOUT_S) == 0
+    table = run("show", "partitions", "topic=orders").output
+    assert "HIGH WATERMARK" in table
+    assert "orders" in table
+    [told] = json.loads(run("show", "producers", "topic=orders", "--json").output)
+    [found] = kafka.views.producers("orders")
+    assert (told["topic"], told["producer_id"]) == ("orders", found.producer_id)
+    for what in VIEWS:
+        run("show", what)
+        json.loads(run("show", what, "--json").output)
+    assert (
+        "there is no topic 'nobody'" in run("show", "partitions", "topic=nobody", status=1).output
+    )
+    assert "'everything' is not one of" in run("show", "everything", status=2).output
+
+
+def test_views_of_a_cluster_in_python(kafka: Cluster) -> None:
+    """They tell what the admin API tells."""
+    views = kafka.views
+    api = HttpClient(kafka.admin_url)
+    for found, path in (
+        (views.brokers(), "/v1/brokers"),
+        (views.topics(), "/v1/topics"),
+        (views.partitions(), "/v1/partitions"),
+        (views.producers(), "/v1/producers"),
+        (views.groups(), "/v1/groups"),
+        (views.lag(), "/v1/lag"),
+        (views.transactions(), "/v1/transactions"),
+        (views.open_transactions(), "/v1/transactions/open"),
+    ):
+        assert json.loads(msgspec.json.encode(found)) == api.get(path), path

@@ -9,15 +9,19 @@ import msgspec
 
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
+from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.convert import Range
 from mockbroker.core.views.brokers import BrokerView, ClusterView, broker_views, cluster_view
 from mockbroker.core.views.groups import GroupView, LagView, group_views, lag_views
 from mockbroker.core.views.topics import (
     PartitionView,
     RecordView,
+    StoredProducerView,
     TopicView,
     partition_of,
     partition_view,
+    partition_views,
+    producer_views,
     record_views,
     topic_of,
     topic_view,
@@ -45,6 +49,10 @@ class LagQuery(msgspec.Struct):
     group: str | None = None
 
 
+class TopicQuery(msgspec.Struct):
+    topic: str | None = None
+
+
 class ConnectionView(msgspec.Struct, frozen=True):
     """A client that is connected now."""
 
@@ -56,14 +64,11 @@ class ConnectionView(msgspec.Struct, frozen=True):
 
 
 def endpoints(api: Api) -> list[Endpoint]:
-    async def cluster(call: Call) -> ClusterView:  # noqa: ARG001
-        return await api.cluster(cluster_view)
+    def told(view: Callable[[Cluster], object]) -> Callable[[Call], Awaitable[object]]:
+        async def look(call: Call) -> object:  # noqa: ARG001
+            return await api.cluster(view)
 
-    async def brokers(call: Call) -> list[BrokerView]:  # noqa: ARG001
-        return await api.cluster(broker_views)
-
-    async def topics(call: Call) -> list[TopicView]:  # noqa: ARG001
-        return await api.cluster(topic_views)
+        return look
 
     async def topic(call: Call) -> TopicView:
         return await api.cluster(lambda c: topic_view(topic_of(c, call.path["topic"])))
@@ -72,6 +77,12 @@ def endpoints(api: Api) -> list[Endpoint]:
         return await api.cluster(
             lambda c: [partition_view(each) for each in topic_of(c, call.path["topic"]).partitions]
         )
+
+    async def all_partitions(call: Call) -> list[PartitionView]:
+        return await api.cluster(lambda c: partition_views(c, call.query.topic))
+
+    async def producers(call: Call) -> list[StoredProducerView]:
+        return await api.cluster(lambda c: producer_views(c, call.query.topic))
 
     async def partition(call: Call) -> PartitionView:
         topic, index = call.path["topic"], call.path["partition"]
@@ -86,17 +97,8 @@ def endpoints(api: Api) -> list[Endpoint]:
             )
         )
 
-    async def groups(call: Call) -> list[GroupView]:  # noqa: ARG001
-        return await api.cluster(group_views)
-
     async def lag(call: Call) -> list[LagView]:
         return await api.cluster(lambda c: lag_views(c, call.query.group))
-
-    async def transactions(call: Call) -> list[TransactionView]:  # noqa: ARG001
-        return await api.cluster(transaction_views)
-
-    async def open_transactions(call: Call) -> list[OpenTransactionView]:  # noqa: ARG001
-        return await api.cluster(open_transaction_views)
 
     async def connections(call: Call) -> list[ConnectionView]:  # noqa: ARG001
         return await api.bridge.call(lambda: connection_views(api))
@@ -115,20 +117,38 @@ def endpoints(api: Api) -> list[Endpoint]:
         return Endpoint("GET", path, summary, call, answer, query, problems=problems)
 
     return [
-        get("/v1/cluster", "The cluster as a whole", cluster, ClusterView),
-        get("/v1/brokers", "The brokers", brokers, list[BrokerView]),
-        get("/v1/topics", "The topics", topics, list[TopicView]),
+        get("/v1/cluster", "The cluster as a whole", told(cluster_view), ClusterView),
+        get("/v1/brokers", "The brokers", told(broker_views), list[BrokerView]),
+        get("/v1/topics", "The topics", told(topic_views), list[TopicView]),
         get(one, "One topic", topic, TopicView, problems=gone),
         get(f"{one}/partitions", "Its partitions", partitions, list[PartitionView], problems=gone),
         get(part, "One partition", partition, PartitionView, problems=gone),
         get(f"{part}/records", "Its records", records, list[RecordView], RecordsQuery, gone),
-        get("/v1/groups", "The groups", groups, list[GroupView]),
+        get(
+            "/v1/partitions",
+            "All partitions",
+            all_partitions,
+            list[PartitionView],
+            TopicQuery,
+            gone,
+        ),
+        get(
+            "/v1/producers",
+            "Producers, by the partitions that remember them",
+            producers,
+            list[StoredProducerView],
+            TopicQuery,
+            gone,
+        ),
+        get("/v1/groups", "The groups", told(group_views), list[GroupView]),
         get("/v1/lag", "How far groups are behind", lag, list[LagView], LagQuery),
-        get("/v1/transactions", "Transactional ids", transactions, list[TransactionView]),
+        get(
+            "/v1/transactions", "Transactional ids", told(transaction_views), list[TransactionView]
+        ),
         get(
             "/v1/transactions/open",
             "Transactions without a marker yet",
-            open_transactions,
+            told(open_transaction_views),
             list[OpenTransactionView],
         ),
         get("/v1/connections", "Who is connected", connections, list[ConnectionView]),

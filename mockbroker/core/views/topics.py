@@ -59,6 +59,18 @@ class PartitionView(msgspec.Struct, frozen=True):
     producers: list[ProducerView]
 
 
+class StoredProducerView(msgspec.Struct, frozen=True):
+    """A producer and one partition that remembers it; `transaction_start` as in `ProducerView`."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    epoch: int
+    last_sequence: int
+    last_timestamp: int
+    transaction_start: int
+
+
 class TopicView(msgspec.Struct, frozen=True):
     """One topic; `records` counts offsets from log start to log end, gaps and markers included."""
 
@@ -115,6 +127,26 @@ def topic_of(cluster: Cluster, name: str) -> Topic:
     if topic is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
     return topic
+
+
+def partition_views(cluster: Cluster, topic: str | None = None) -> list[PartitionView]:
+    """Every partition, or those of one topic. Raises ApiError when there is none of that name."""
+    topics = list(cluster.topics.values()) if topic is None else [topic_of(cluster, topic)]
+    return [
+        partition_view(each)
+        for found in sorted(topics, key=lambda each: each.name)
+        for each in found.partitions
+    ]
+
+
+def producer_views(cluster: Cluster, topic: str | None = None) -> list[StoredProducerView]:
+    """Every producer with each partition that remembers it, by id. Raises ApiError as above."""
+    found = [
+        StoredProducerView(view.topic, view.partition, *msgspec.structs.astuple(producer))
+        for view in partition_views(cluster, topic)
+        for producer in view.producers
+    ]
+    return sorted(found, key=lambda view: (view.producer_id, view.topic, view.partition))
 
 
 def partition_of(cluster: Cluster, name: str, index: int) -> Partition:

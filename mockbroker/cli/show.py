@@ -1,0 +1,60 @@
+"""`mockbroker show`: what a cluster looks like now, by the admin API's own words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from mockbroker.cli.admin_client import AdminClient, admin_command, named_values
+from mockbroker.cli.common import json_option
+from mockbroker.cli.output import Cell, print_json, print_table
+
+# What can be shown, and the path that tells it.
+VIEWS: Mapping[str, str] = {
+    "cluster": "/v1/cluster",
+    "controller": "/v1/controller",
+    "brokers": "/v1/brokers",
+    "topics": "/v1/topics",
+    "partitions": "/v1/partitions",
+    "groups": "/v1/groups",
+    "lag": "/v1/lag",
+    "transactions": "/v1/transactions",
+    "open-transactions": "/v1/transactions/open",
+    "producers": "/v1/producers",
+    "connections": "/v1/connections",
+}
+
+
+@click.command()
+@click.argument("what", type=click.Choice(list(VIEWS)), metavar="WHAT")
+@click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]…")
+@json_option
+@admin_command
+def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool) -> None:
+    r"""Print what there is of WHAT: cluster, controller, brokers, topics, partitions, groups, lag,
+    transactions, open-transactions, producers or connections.
+
+    \b
+    mockbroker show partitions topic=orders
+    mockbroker show lag group=billing --json
+    """
+    found = api.get(VIEWS[what], named_values(arguments))
+    if as_json:
+        print_json(found)
+        return
+    rows: list[dict[str, Any]] = found if isinstance(found, list) else [found]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = [name.replace("_", " ").upper() for name in names]
+    print_table(columns, [[_cell(row.get(name)) for name in names] for row in rows])
+
+
+def _cell(value: object) -> Cell:
+    """Numbers and texts as they are; of a list of objects only how many there are."""
+    if isinstance(value, bool) or not isinstance(value, int | str | None):
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return len(value)
+        return json.dumps(value)
+    return "-" if value is None else value
