@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from mockbroker.core.journal.entries import (
     ENTRY_BYTES,
@@ -43,6 +43,8 @@ REST_S = 0.02
 # of a millisecond at most.
 _WRITE_BYTES = 1 << 20
 _WRITE_NOTES = 64
+# Where they stand in their entries: this is called with everything that happens.
+_FRAME, _BODY = RequestEntry._fields.index("frame"), ResponseEntry._fields.index("body")
 
 
 class SpoolWriter:
@@ -75,7 +77,10 @@ class SpoolWriter:
         self._real_ns = real_ns
         self._now_ms = cluster.now_ms
         self._queue: deque[Entry | Note] = deque()
-        self._came = self._went = 0  # bytes: each is counted by one thread alone
+        # Bytes that came and that went: each is counted by one thread alone. More than so many may
+        # not have come as long as no more have gone.
+        self._came = self._went = 0
+        self._came_max = queue_bytes_max
         self._lost_from = 0
         self._peers: dict[int, Peer] = {}
         self._hurry = threading.Event()
@@ -90,8 +95,7 @@ class SpoolWriter:
             raise StoreError(f"{directory} has a run {run} already: name another") from None
         except OSError as error:
             raise StoreError(f"cannot write into {directory}: {error.strerror}") from None
-        for note in notes_of_memory(cluster, self._journal, run, real_ns()):
-            self._put(note, 0)
+        self._queue.extend(notes_of_memory(cluster, self._journal, run, real_ns()))
         self._journal.followers.append(self._follow)
         self._thread = threading.Thread(target=self._work, name="mockbroker spool", daemon=True)
         self._thread.start()
@@ -99,28 +103,29 @@ class SpoolWriter:
     # -- in the cluster's thread -------------------------------------------------------------------
 
     def _follow(self, entry: Entry) -> None:
-        size = ENTRY_BYTES
         kind = type(entry)
+        fields: Any = entry
         if kind is RequestEntry:
-            size += len(entry.frame)  # type: ignore[union-attr]
+            size = ENTRY_BYTES + len(fields[_FRAME])
         elif kind is ResponseEntry:
-            for piece in entry.body or ():  # type: ignore[union-attr]
+            size = ENTRY_BYTES
+            for piece in fields[_BODY] or ():
                 size += len(piece)
-        if self._came - self._went + size > self._queue_bytes_max and not self._make_room(entry):
-            return
-        if self._lost_from:
-            self._put(Lost(self._lost_from, entry.seq - 1, _TOO_FAST), 0)
-            self._lost_from = 0
-        self._put(entry, size)
-        if kind is FactEntry and entry.kind == "connection":  # type: ignore[union-attr]
-            fact = entry.fact  # type: ignore[union-attr]
-            self._introduce(fact["connection"], gone=fact["change"] == "closed")  # type: ignore[index]
-        elif kind is ResponseEntry and entry.api_key in INTRODUCTIONS:  # type: ignore[union-attr]
-            self._introduce(entry.connection_id)  # type: ignore[union-attr]
-
-    def _put(self, item: Entry | Note, size: int) -> None:
-        self._came += size
-        self._queue.append(item)
+        else:
+            size = ENTRY_BYTES
+        came = self._came + size
+        if came > self._came_max or self._lost_from:
+            if not self._has_room(entry, came):
+                return
+            came = self._came + size
+        self._came = came
+        self._queue.append(entry)
+        if kind is FactEntry:
+            if fields.kind == "connection":
+                fact = fields.fact
+                self._introduce(fact["connection"], gone=fact["change"] == "closed")
+        elif kind is ResponseEntry and fields.api_key in INTRODUCTIONS:
+            self._introduce(fields.connection_id)
 
     def _introduce(self, connection_id: int, *, gone: bool = False) -> None:
         if gone:
@@ -131,20 +136,22 @@ class SpoolWriter:
             note = peer_note(peer)
             if self._peers.get(connection_id) != note:
                 self._peers[connection_id] = note
-                self._put(note, 0)
+                self._queue.append(note)
 
-    def _make_room(self, entry: Entry) -> bool:
-        """Whether there is room after all: wait for it, or else note what is lost."""
+    def _has_room(self, entry: Entry, came: int) -> bool:
+        """Whether there is room for one more entry: wait for it, or else note what is lost."""
         self._hurry.set()
-        if self._overflow == "block":
-            while self._came > self._went and self._thread.is_alive():
+        if came > self._came_max:
+            if self._overflow != "block":
+                self._lost_from = self._lost_from or entry.seq
+                return False
+            while self._came - self._went > self._queue_bytes_max // 2 and self._thread.is_alive():
                 self._room.clear()
-                if self._came - self._went <= self._queue_bytes_max // 2:
-                    break
                 self._room.wait(REST_S)
-            return True
-        self._lost_from = self._lost_from or entry.seq
-        return False
+        if self._lost_from:
+            self._queue.append(Lost(self._lost_from, entry.seq - 1, _TOO_FAST))
+            self._lost_from = 0
+        return True
 
     def stop(self, *, in_peace: bool = True) -> None:
         """Follow no longer; `in_peace` says that the run is over and nothing is missing."""
@@ -152,9 +159,9 @@ class SpoolWriter:
             return
         self._journal.followers.remove(self._follow)
         if self._lost_from:
-            self._put(Lost(self._lost_from, self._journal.last_seq, _TOO_FAST), 0)
+            self._queue.append(Lost(self._lost_from, self._journal.last_seq, _TOO_FAST))
         if in_peace:
-            self._put(End(self._journal.last_seq, self._now_ms(), self._real_ns()), 0)
+            self._queue.append(End(self._journal.last_seq, self._now_ms(), self._real_ns()))
         self._stopping = True
         self._hurry.set()
 
@@ -199,6 +206,7 @@ class SpoolWriter:
             return False
         self._write(found, size)
         self._went += went
+        self._came_max = self._went + self._queue_bytes_max
         self._room.set()
         return True
 
