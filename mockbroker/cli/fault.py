@@ -27,7 +27,7 @@ def fault() -> None:
 @click.option("--name", help="What to call the set; otherwise as the plan says, or fault-1, …")
 @admin_command
 def add(api: AdminClient, plan: str, name: str | None) -> None:
-    r"""Add PLAN, a file (- is standard input) or the rule itself in braces.
+    """Add PLAN, a file (- is standard input) or the rule itself in braces.
 
     \b
     mockbroker fault add '{match: {api: Produce}, when: {times: 1}, do: {drop_reply: {}}}'

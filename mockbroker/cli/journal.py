@@ -27,7 +27,7 @@ class _Journal(click.Group):
 
 @click.group(cls=_Journal)
 def journal() -> None:
-    r"""Print what happened to a running cluster, or write it as tables.
+    """Print what happened to a running cluster, or write it as tables.
 
     `show` is meant where no command is named.
 
@@ -47,7 +47,7 @@ def journal() -> None:
 def show_events(
     api: AdminClient, conditions: tuple[str, ...], follow: bool, after: int, as_json: bool
 ) -> None:
-    r"""Print what happened to a running cluster, one line for each event.
+    """Print what happened to a running cluster, one line for each event.
 
     \b
     mockbroker journal -f kind=append topic=orders
@@ -84,7 +84,7 @@ def show_events(
 @click.option("--run", help="What the run is called, or which spool is meant.")
 @admin_command
 def export(api: AdminClient, directory: Path, source: str, run: str | None) -> None:
-    r"""Write what happened as Parquet tables into DIRECTORY.
+    """Write what happened as Parquet tables into DIRECTORY.
 
     The exit code is 1 when the run is not complete, because its broker was killed.
 
@@ -129,7 +129,7 @@ def _print_line(event: dict[str, Any]) -> None:
 @json_option
 @admin_command
 def verify(api: AdminClient, expectation: str, as_json: bool) -> None:
-    r"""Exit with 0 if the journal holds EXPECTATION, with 1 and the reasons if not.
+    """Exit with 0 if the journal holds EXPECTATION, with 1 and the reasons if not.
 
     It is a file (- is standard input) or the data itself in braces.
 

@@ -34,7 +34,7 @@ VIEWS: Mapping[str, str] = {
 @json_option
 @admin_command
 def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool) -> None:
-    r"""Print what there is of WHAT: cluster, controller, brokers, topics, partitions, groups, lag,
+    """Print what there is of WHAT: cluster, controller, brokers, topics, partitions, groups, lag,
     transactions, open-transactions, producers or connections.
 
     \b

@@ -15,7 +15,7 @@ from mockbroker.cli.admin_client import AdminClient, admin_command, milliseconds
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]…")
 @admin_command
 def action(api: AdminClient, name: str, arguments: tuple[str, ...]) -> None:
-    r"""Do NAME to the cluster.
+    """Do NAME to the cluster.
 
     \b
     mockbroker action stop_broker node=2 how=unclean
