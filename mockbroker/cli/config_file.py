@@ -29,7 +29,7 @@ records = [{ key = "a", value = "1" }, { value = "2", partition = 3 }]
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -50,12 +50,17 @@ class RecordEntry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TopicEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """A topic that exists from the start."""
+    """A topic that exists from the start.
+
+    `fill` puts so many records into each partition, which have their offsets for keys and values;
+    `records` come behind them.
+    """
 
     name: str
     partitions: int = 1
     replication_factor: int = 1
     configs: dict[str, ConfigValue] = {}
+    fill: list[int] = []
     records: list[RecordEntry] = []
 
 
@@ -117,8 +122,20 @@ def topic_spec(entry: TopicEntry) -> TopicSpec:
         entry.partitions,
         entry.replication_factor,
         texts(entry.configs),
-        [_seed_record(record) for record in entry.records],
+        [*_filling(entry), *(_seed_record(record) for record in entry.records)],
     )
+
+
+def _filling(entry: TopicEntry) -> Iterator[SeedRecord]:
+    if len(entry.fill) > max(entry.partitions, 0) or any(count < 0 for count in entry.fill):
+        raise ServerError(
+            f"topic {entry.name}: fill is a number of records for each of {entry.partitions} "
+            f"partitions, not {entry.fill}"
+        )
+    for partition, count in enumerate(entry.fill):
+        for offset in range(count):
+            text = str(offset).encode()
+            yield SeedRecord(value=text, key=text, partition=partition)
 
 
 def _seed_record(entry: RecordEntry) -> SeedRecord:

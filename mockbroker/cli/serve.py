@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 9092
 BAD_USAGE = 2
+EXAMPLES = Path(__file__).parent / "examples"
 # New objects between two looks for garbage, of which a broker makes hardly any: with Python's 700,
 # looking takes as long as creating ten thousand partitions does.
 COLLECT_EVERY = 10_000
@@ -125,11 +126,16 @@ def build_config(
     kafka_version: str | None,
     seed: int | None,
     config_file: Path | None,
+    example: str | None = None,
 ) -> ServerConfig:
     """The cluster that flags and config file describe; a flag outranks the file.
 
     Raises ServerError naming the flag or the field.
     """
+    if example is not None:
+        if config_file is not None:
+            raise ServerError("--example and --config-file: a cluster is described once")
+        config_file = EXAMPLES / f"{example}.toml"
     if config_file is not None:
         from mockbroker.cli import config_file as files
 
@@ -342,6 +348,11 @@ async def _announce_and_serve(
     "--config-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Read the cluster from a TOML file; flags outrank it.",
+)
+@click.option(
+    "--example",
+    type=click.Choice(["trading"]),
+    help="Read the cluster from a file that comes along: topics of a trading system.",
 )
 @click.option(
     "--ready-file",

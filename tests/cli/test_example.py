@@ -1,0 +1,78 @@
+"""`serve --example`: a cluster that comes along, for stories that are told with its numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import TopicPartition
+
+from mockbroker.actors.config import ServerError
+from mockbroker.cli import main
+from mockbroker.cli.config_file import load, server_config
+from tests.support.librdkafka import (
+    TIMEOUT_S,
+    admin_client,
+    delete_records,
+    open_consumer,
+    poll,
+    values,
+)
+from tests.support.serving import Served
+
+TOPICS = {
+    "T-TRADE-CHK",
+    "T-EOD-SNP",
+    "T-DBMS-CHK",
+    "T-CAPTURE",
+    "T-TEST",
+    "T-TEST-SNP",
+    "T-TRADE",
+    "T-TRADE-SNP",
+    "krp",
+    "hermes.demo.pandc",
+}
+
+
+@pytest.mark.covers("S51")
+def test_the_topics_of_a_trading_system_have_the_offsets_of_its_stories() -> None:
+    """Partition 2 of T-CAPTURE ends at 2002; without all before 1992 there are ten records."""
+    with Served("--example", "trading") as served:
+        bootstrap = served.bootstrap_servers
+        told = admin_client(bootstrap).list_topics(timeout=TIMEOUT_S).topics
+        assert set(told) == TOPICS
+        assert len(told["hermes.demo.pandc"].partitions) == 2
+        with open_consumer(bootstrap) as consumer:
+
+            def ends(topic: str, partition: int) -> tuple[int, int]:
+                asked = TopicPartition(topic, partition)
+                found: tuple[int, int] = consumer.get_watermark_offsets(asked, TIMEOUT_S)
+                return found
+
+            assert ends("T-CAPTURE", 2) == (0, 2002)
+            assert ends("krp", 0) == (0, 10)
+            assert [ends("hermes.demo.pandc", index)[1] for index in (0, 1)] == [9, 5]
+            assert delete_records(bootstrap, "T-CAPTURE", 1992, 2) == 1992
+            assert ends("T-CAPTURE", 2) == (1992, 2002)
+            consumer.assign([TopicPartition("T-CAPTURE", 2, 1992)])
+            expected = [str(offset) for offset in range(1992, 2002)]
+            assert values(poll(consumer, 10)) == expected
+
+
+@pytest.mark.parametrize("fill", ["[1, 2]", "[-1]"])
+def test_a_filling_fits_the_partitions(tmp_path: Path, fill: str) -> None:
+    path = tmp_path / "cluster.toml"
+    path.write_text(f'[[topics]]\nname = "t"\nfill = {fill}\n')
+    with pytest.raises(ServerError, match="topic t: fill is a number of records"):
+        server_config(load(path))
+
+
+def test_an_example_is_a_whole_description(tmp_path: Path) -> None:
+    """A file beside it is refused."""
+    path = tmp_path / "cluster.toml"
+    path.write_text("brokers = 1")
+    flags = ["--example", "trading", "--config-file", str(path), "--no-admin"]
+    result = CliRunner().invoke(main, ["serve", *flags])
+    assert result.exit_code == 2
+    assert "a cluster is described once" in result.stderr
