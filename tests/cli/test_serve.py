@@ -6,7 +6,6 @@ import http.client
 import re
 import signal
 import socket
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -535,9 +534,8 @@ def test_no_admin_means_no_admin() -> None:
         assert set(served.fields) == {"bootstrap"}
 
 
-def test_the_system_keeps_no_temporary_directory_of_ours() -> None:
+def test_the_system_keeps_no_temporary_directory_of_ours(tmp_path: Path) -> None:
     """A cluster without secured listeners writes nothing anywhere."""
-    before = set(Path(tempfile.gettempdir()).glob("mockbroker*"))
-    with Served() as served:
+    with Served(environment={"TMPDIR": str(tmp_path)}) as served:
         assert served.stop().code == 0
-    assert set(Path(tempfile.gettempdir()).glob("mockbroker*")) <= before
+    assert list(tmp_path.iterdir()) == []
