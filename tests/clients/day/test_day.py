@@ -439,4 +439,9 @@ def test_every_record_of_a_day_has_the_fate_that_the_rules_give_it(
     stored = {record.value for record in day.kafka.records(ORDERS, 5)}
     assert {told.value.encode() for told in fates[Fate.OPEN]} <= stored
     assert all(each.outcome is Outcome.ACKNOWLEDGED for each in told if each.idempotent)
+    # The journal tells the same: what was lost, and that its offsets were given out once more.
+    audit = day.kafka.audit()
+    lost = {(found.topic, found.partition, found.offset) for found in audit.of("lost_write")}
+    assert lost == {(*each.partition, each.offset) for each in fates[Fate.LOST]}
+    assert {found.anomaly for found in audit.bugs} <= {"inconsistent_offset"}, audit
     day.week()
