@@ -27,6 +27,8 @@ NO_VERDICT = 2
 DUCKDB, SPARK = "duckdb", "spark"
 ENGINES = {DUCKDB: "DuckDB", SPARK: "Spark"}
 STDOUT = Path("-")
+# Packages whose errors mean that an engine failed, as when it runs out of memory.
+_FAILING = {"duckdb": "DuckDB", "_duckdb": "DuckDB", "pyspark": "Spark", "py4j": "Spark"}
 # Jobs of Spark that are not in the module of their own name.
 JOBS_ELSEWHERE = {"ownership": "rebalances"}
 # Of the columns in ms, those that are no time of the cluster's clock.
@@ -84,6 +86,12 @@ def _on_tables(function: Callable[..., None]) -> Callable[..., None]:
             function(directory, list(runs) or None, **options)
         except StoreError as error:
             raise PipelineError(str(error)) from None
+        except Exception as error:
+            engine = _FAILING.get(type(error).__module__.partition(".")[0])
+            if engine is None:
+                raise
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            raise PipelineError(f"{engine} failed, so there is no report: {said[0]}") from error
 
     return command
 
@@ -307,11 +315,6 @@ def _spark(memory: str | None) -> Iterator[Any]:
         yield spark
     except JobError as error:
         raise PipelineError(str(error)) from None
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] not in {"pyspark", "py4j"}:
-            raise
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        raise PipelineError(f"Spark failed, so there is no report: {said[0]}") from error
 
 
 def _console() -> Console:

@@ -164,6 +164,12 @@ def test_what_is_not_installed_is_named(
     refused(result, "pip install 'mockbroker[pipeline]'")
 
 
+def test_an_engine_that_fails_gives_no_report(run: Run, tables: Path):
+    """As when it is given nonsense, or runs out of memory; the message is its own."""
+    refused(run("pipeline", "audit", tables, "--memory", "a lot"), "DuckDB failed", "no report")
+    refused(run("pipeline", "audit", tables, "--memory", "1KB"), "DuckDB failed", "no report")
+
+
 def test_without_java_spark_says_so(run: Run, tables: Path, monkeypatch: pytest.MonkeyPatch):
     """In one line, before it tries."""
     monkeypatch.setenv("JAVA_HOME", "/no/java/here")
