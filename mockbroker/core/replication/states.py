@@ -229,9 +229,12 @@ class StateLog:
         partition = self._cluster.partition(topic, index)
         if partition is None:
             return
-        self._move_partitions([partition], partition_state(partition))
-        for node_id in partition.replicas:
-            self._look_at_replicas([partition], node_id)
+        state = partition_state(partition)
+        if state is not self.partition(partition):
+            self._move_partitions([partition], state)
+        for node_id in partition.replicas:  # brokers decide of those that are not new
+            if self.replica(partition, node_id) is ReplicaState.NEW:
+                self._look_at_replicas([partition], node_id)
 
     def _look_at_replicas(self, partitions: list[Partition], node_id: int) -> None:
         for state in (ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE):
