@@ -65,7 +65,7 @@ $(SPARK_VENVS)/spark-%/.installed: pyproject.toml requirements/constraints.txt
 	$(PYTHON) -m venv --clear $(@D)
 	grep -vE '^(pyspark|py4j)==' requirements/constraints.txt > $(@D)/constraints.txt
 	PIP_CONSTRAINT=$(@D)/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(@D)/bin/python -m pip \
-	  install --quiet --editable '.[pytest,tls,clients]' pyspark==$* \
+	  install --quiet --editable '.[pytest,tls,pipeline,clients]' pyspark==$* \
 	  hypothesis pytest-timeout pytest-xdist setuptools
 	@touch $@
 
