@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.pipeline.spark.errors import JobError
 from mockbroker.pipeline.spark.session import fit
 from mockbroker.pipeline.store import Run, StoreError, open_store
-from mockbroker.pipeline.tables import TABLES, spark_schema
+from mockbroker.pipeline.tables import SCHEMA_VERSION, TABLES, spark_schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 Derived = Callable[["Inputs"], "DataFrame"]
 
@@ -23,6 +24,8 @@ K = "xxhash64(run, topic_id, partition) AS k"
 
 # Rows of a kept frame that still are few: it goes whole to every task that joins with it.
 BROADCAST_ROWS = 100_000
+
+_AGAIN = "export the run again (mockbroker journal export)"
 
 _numbers = itertools.count(1)
 
@@ -130,15 +133,17 @@ def read(
 ) -> Inputs:
     """The runs of a directory, or those that are named.
 
-    A directory that this process can see is checked first; one elsewhere (`s3a://…`, `hdfs://…`)
-    is left to Spark. Raises JobError when it is no directory of runs, when it is broken, or when
-    a run is not complete, unless `incomplete`.
+    A directory that this process can see is checked first, against its manifests; of one elsewhere
+    (`s3a://…`, `hdfs://…`) only the columns are. Raises JobError when it is no directory of runs,
+    when it is broken, or when a run is not complete, unless `incomplete`.
     """
     if "://" in str(path) and not str(path).startswith("file:"):
         return _read_elsewhere(spark, str(path), runs)
     directory = Path(str(path).removeprefix("file://"))
     try:
         store = open_store(directory, runs)
+        if importlib.util.find_spec("pyarrow") is None:
+            return _read_by_spark_alone(spark, directory, store.runs, incomplete=incomplete)
         store.check(incomplete=incomplete)
     except StoreError as error:
         raise JobError(str(error)) from None
@@ -191,15 +196,59 @@ def _parquet(spark: SparkSession, table: str, place: str, runs: Iterable[str] | 
 
 
 def _read_elsewhere(spark: SparkSession, path: str, runs: Iterable[str] | None) -> Inputs:
-    from pyspark.errors import AnalysisException
-
     frames = {}
     for table in TABLES:
-        try:
-            frames[table] = _parquet(spark, table, f"{path.rstrip('/')}/{table}", runs)
-        except AnalysisException as error:
-            if "PATH_NOT_FOUND" not in str(error):
-                raise
+        place = f"{path.rstrip('/')}/{table}"
+        if _has_columns(spark, table, place):
+            frames[table] = _parquet(spark, table, place, runs)
     if not frames:
         raise JobError(f"{path} holds no table of a run: give the directory that was exported")
     return Inputs(spark, frames)
+
+
+def _has_columns(spark: SparkSession, table: str, place: str) -> bool:
+    """Whether the table is there. Raises JobError when it is not of this schema."""
+    from pyspark.errors import PySparkException
+
+    try:
+        found = spark.read.parquet(place).columns
+    except PySparkException as error:
+        if "PATH_NOT_FOUND" in str(error):
+            return False
+        why = str(error).strip().splitlines()[0]
+        raise JobError(f"{place} cannot be read ({why[:200]}); {_AGAIN}") from None
+    for column in TABLES[table]:
+        if column.name not in found:
+            raise JobError(
+                f"{place} has no column {column.name}: it is not of schema version "
+                f"{SCHEMA_VERSION}; {_AGAIN}"
+            )
+    return True
+
+
+def _read_by_spark_alone(
+    spark: SparkSession, directory: Path, runs: Sequence[Run], *, incomplete: bool
+) -> Inputs:
+    """A directory that has manifests, where there is no pyarrow to check it with."""
+    for run in runs:
+        if not (run.complete or incomplete):
+            raise JobError(
+                f"run {run.run} in {directory} is not complete: stop the cluster, or finish the "
+                f"run with `mockbroker journal export {directory} --from spool`"
+            )
+    inputs = _read_elsewhere(spark, str(directory), [run.run for run in runs])
+    for table in TABLES:
+        found = {row["run"]: row["count"] for row in _row_counts(inputs, table)}
+        for run in runs:
+            wanted, there = run.rows.get(table, 0), found.get(run.run, 0)
+            if there < wanted or (run.complete and there != wanted):
+                raise JobError(
+                    f"table {table} of run {run.run} in {directory} has {there} rows, but {wanted} "
+                    f"were written: files are missing or not its own; {_AGAIN}"
+                )
+    inputs.runs = tuple(runs)
+    return inputs
+
+
+def _row_counts(inputs: Inputs, table: str) -> list[Row]:
+    return inputs.table(table).groupBy("run").count().collect() if inputs.has(table) else []
