@@ -1,9 +1,27 @@
-"""The audit as a program."""
+"""The audit as a program; `--anomaly` names one that is wanted, and may be said again."""
 
 from __future__ import annotations
 
-from mockbroker.pipeline.spark.audit import audit
+import argparse
+from typing import TYPE_CHECKING
+
+from mockbroker.pipeline.findings import ANOMALIES
+from mockbroker.pipeline.spark import audit as rules
 from mockbroker.pipeline.spark.program import main
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from mockbroker.pipeline.spark.inputs import Inputs
+
+
 if __name__ == "__main__":
-    main(audit)
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--anomaly", action="append", choices=list(ANOMALIES))
+    asked, rest = parser.parse_known_args()
+
+    def audit(inputs: Inputs) -> DataFrame:
+        """Findings of the anomalies that were asked for, or of all."""
+        return rules.audit(inputs, asked.anomaly or tuple(ANOMALIES))
+
+    main(audit, argv=rest)
