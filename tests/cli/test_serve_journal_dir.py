@@ -30,7 +30,8 @@ def records(directory: Path) -> int:
     files = [str(file) for file in open_store(directory).files("records")]
     if not files:
         return 0
-    found = duckdb.execute("select count(*) from read_parquet(?)", [files]).fetchone()
+    with duckdb.connect() as connection:
+        found = connection.execute("select count(*) from read_parquet(?)", [files]).fetchone()
     assert found is not None
     return int(found[0])
 

@@ -70,7 +70,9 @@ def test_every_table_can_be_written_and_has_the_columns_and_types_that_it_declar
     [file] = store.files(table)
     assert pq.ParquetFile(file).read().to_pylist() == [row, dict.fromkeys(row)]
     query = f"describe select * from read_parquet('{file}', hive_partitioning = true)"
-    found = ", ".join(f'"{name}" {kind}' for name, kind, *_ in duckdb.sql(query).fetchall())
+    with duckdb.connect() as connection:
+        described = connection.execute(query).fetchall()
+    found = ", ".join(f'"{name}" {kind}' for name, kind, *_ in described)
     assert found == duckdb_columns(table)
 
 
