@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 
+from bench.placement import separate_cores
 from bench.raw import RawConnection
 from bench.workloads.pairs import BLOCKS, TOPIC, Cost, address, compare, seconds_of_a_round_trip
 from mockbroker_fixtures import Cluster
@@ -67,7 +68,10 @@ def measure(blocks: int) -> Cost:
             answers.readline()
             return seconds_of_a_round_trip(connection)
 
-        with RawConnection(address(answers.readline())) as connection:
+        with (
+            RawConnection(address(answers.readline())) as connection,
+            separate_cores([child.pid]),
+        ):
             cost = compare(blocks, lambda: turn("off"), lambda: turn("on"))
         told.close()
         child.wait(30)

@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 
+from bench.placement import separate_cores
 from bench.raw import RawConnection
 from bench.workloads.pairs import BLOCKS, TOPIC, Cost, address, compare, seconds_of_a_round_trip
 from mockbroker_fixtures import Cluster
@@ -41,6 +42,7 @@ def measure(blocks: int) -> Cost:
         with (
             RawConnection(address(child.stdout.readline())) as without,
             RawConnection(address(child.stdout.readline())) as with_it,
+            separate_cores([child.pid]),
         ):
             cost = compare(
                 blocks,
