@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 import click
@@ -20,10 +19,10 @@ import trio
 from mockbroker.actors.config import ServerError
 from mockbroker.actors.server import ClusterServer, open_server
 from mockbroker.actors.steering import SteerableClock
-from mockbroker.admin import AdminServer, ServerView, start_admin
 from mockbroker.cli.admin_client import read_data
+from mockbroker.cli.own_cluster import addresses_of
 from mockbroker.cli.scenario_file import Scenario, Step, Wait, parse_scenario
-from mockbroker.core.errors import ActionError, ApiError, ConfigError
+from mockbroker.core.errors import ActionError, ApiError, ConfigError, first_error
 from mockbroker.core.faults.actions import perform
 from mockbroker.core.faults.engine import engine_of
 from mockbroker.core.faults.errors import NameTakenError, RuleError
@@ -134,10 +133,10 @@ async def play(scenario: Scenario, command: tuple[str, ...]) -> None:
         try:
             if scenario.plan is not None:
                 await run.step(Step("faults", "", scenario.plan))
-            with _admin(server) as admin:
+            with addresses_of(server) as addresses:
                 async with trio.open_nursery() as nursery:
                     if command:
-                        nursery.start_soon(_run_command, command, server, admin)
+                        nursery.start_soon(_run_command, command, addresses)
                     await _steps(run, scenario.steps)
             for number, check in enumerate(scenario.checks):
                 await run.step(Step("verify", "", check))
@@ -145,7 +144,7 @@ async def play(scenario: Scenario, command: tuple[str, ...]) -> None:
         except* ScenarioFailedError as failures:
             for line in run.timeline():
                 click.echo(f"  {line}")
-            raise ScenarioFailedError(_first(failures)) from None
+            raise ScenarioFailedError(str(first_error(failures))) from None
 
 
 async def _steps(run: Run, steps: tuple[Step, ...]) -> None:
@@ -157,33 +156,13 @@ async def _steps(run: Run, steps: tuple[Step, ...]) -> None:
             raise ScenarioFailedError(f"steps[{number}].{step.kind}: {error}") from None
 
 
-async def _run_command(command: tuple[str, ...], server: ClusterServer, admin: AdminServer) -> None:
-    environment = {
-        **os.environ,
-        "MOCKBROKER_BOOTSTRAP": server.bootstrap_servers,
-        "MOCKBROKER_ADMIN": admin.url,
-    }
+async def _run_command(command: tuple[str, ...], addresses: Mapping[str, str]) -> None:
     try:
-        done = await trio.run_process(list(command), env=environment, check=False)
+        done = await trio.run_process(list(command), env=os.environ | addresses, check=False)
     except OSError as error:
         raise ScenarioFailedError(f"{command[0]}: {error.strerror}") from None
     if done.returncode != 0:
         raise ScenarioFailedError(f"{command[0]} ended with {done.returncode}")
-
-
-@contextmanager
-def _admin(server: ClusterServer) -> Iterator[AdminServer]:
-    admin = start_admin(ServerView(server, trio.lowlevel.current_trio_token()))
-    try:
-        yield admin
-    finally:
-        admin.stop()
-
-
-def _first(group: BaseException) -> str:
-    while isinstance(group, BaseExceptionGroup):
-        group = group.exceptions[0]
-    return str(group)
 
 
 @click.group(no_args_is_help=True)
@@ -204,9 +183,9 @@ def run(file: str, command: tuple[str, ...]) -> None:
     try:
         trio.run(play, wanted, command, clock=SteerableClock())
     except* ScenarioFailedError as failures:
-        click.echo(f"failed: {_first(failures)}", err=True)
+        click.echo(f"failed: {first_error(failures)}", err=True)
         sys.exit(1)
     except* (ServerError, ConfigError) as errors:
-        click.echo(f"mockbroker: {file}: {_first(errors)}", err=True)
+        click.echo(f"mockbroker: {file}: {first_error(errors)}", err=True)
         sys.exit(BAD_USAGE)
     click.echo("ok")

@@ -27,7 +27,7 @@ from mockbroker.actors.connection import Trace
 from mockbroker.actors.server import ClusterServer, open_server
 from mockbroker.actors.steering import SteerableClock
 from mockbroker.cli.admin_options import AdminOptions, admin_options, read_admin_options
-from mockbroker.core.errors import ConfigError
+from mockbroker.core.errors import ConfigError, first_error
 
 if TYPE_CHECKING:
     from mockbroker.cli.daemon import Daemon
@@ -423,7 +423,7 @@ def serve(
             clock=SteerableClock(),
         )
     except* (ServerError, ConfigError) as group:
-        click.echo(f"mockbroker: {_first(group)}", err=True)
+        click.echo(f"mockbroker: {first_error(group)}", err=True)
         sys.exit(BAD_USAGE)
     except* KeyboardInterrupt:
         sys.exit(130)
@@ -441,9 +441,3 @@ def _daemon(in_background: bool, pid_file: Path | None, log_file: Path | None) -
     from mockbroker.cli.daemon import PID_FILE, Daemon
 
     return Daemon(pid_file or PID_FILE, log_file)
-
-
-def _first(group: BaseException) -> BaseException:
-    while isinstance(group, BaseExceptionGroup):
-        group = group.exceptions[0]
-    return group

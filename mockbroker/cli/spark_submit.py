@@ -10,24 +10,22 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import click
 import trio
 
 from mockbroker.actors.config import ServerConfig, ServerError
-from mockbroker.actors.server import ClusterServer, open_server
+from mockbroker.actors.server import open_server
 from mockbroker.actors.steering import SteerableClock
-from mockbroker.admin import AdminServer, ServerView, start_admin
 from mockbroker.cli.common import BOOTSTRAP_ENVIRONMENT
+from mockbroker.cli.own_cluster import addresses_of
 from mockbroker.cli.serve import build_config
-from mockbroker.core.errors import ConfigError
+from mockbroker.core.errors import ConfigError, first_error
 from mockbroker.spark.errors import SparkSetupError
 from mockbroker.spark.submit import Submission, prepare, scratch_dir
 
-ADMIN_ENVIRONMENT = "MOCKBROKER_ADMIN"
 # How long Spark may take to end once it was told to; then it is killed.
 PATIENCE_S = 15.0
 BY_SIGNAL = 128
@@ -113,7 +111,7 @@ def spark_submit(
     try:
         return trio.run(_run, submission, config, bootstrap, clock=SteerableClock())
     except* (ServerError, ConfigError) as errors:
-        raise click.UsageError(str(_first(errors))) from None
+        raise click.UsageError(str(first_error(errors))) from None
 
 
 def _cluster(
@@ -138,11 +136,7 @@ async def _run(submission: Submission, config: ServerConfig | None, bootstrap: s
     if config is None:
         return await _submit(submission, {BOOTSTRAP_ENVIRONMENT: bootstrap or ""})
     async with open_server(config) as server:
-        with _admin(server) as admin:
-            addresses = {
-                BOOTSTRAP_ENVIRONMENT: server.bootstrap_servers,
-                ADMIN_ENVIRONMENT: admin.url,
-            }
+        with addresses_of(server) as addresses:
             return await _submit(submission, addresses)
 
 
@@ -180,18 +174,3 @@ async def _hand_on(signals: AsyncIterator[int], process: trio.Process) -> None:
 def _signal_group(process: trio.Process, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
-
-
-@contextmanager
-def _admin(server: ClusterServer) -> Iterator[AdminServer]:
-    admin = start_admin(ServerView(server, trio.lowlevel.current_trio_token()))
-    try:
-        yield admin
-    finally:
-        admin.stop()
-
-
-def _first(group: BaseException) -> BaseException:
-    while isinstance(group, BaseExceptionGroup):
-        group = group.exceptions[0]
-    return group

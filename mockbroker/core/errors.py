@@ -32,3 +32,10 @@ class ActionError(ValueError):
 
     `str()` is one line for people: what was asked for, and what stands in the way.
     """
+
+
+def first_error(group: BaseException) -> BaseException:
+    """The first error in a group, however deep; an error that is no group is it itself."""
+    while isinstance(group, BaseExceptionGroup):
+        group = group.exceptions[0]
+    return group
