@@ -9,12 +9,19 @@ the seconds of a round trip without and with them, and the ratio with its 95 % i
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 from bench.placement import separate_cores
 from bench.raw import RawConnection
-from bench.workloads.pairs import BLOCKS, TOPIC, Cost, address, compare, seconds_of_a_round_trip
+from bench.workloads.pairs import (
+    BLOCKS,
+    TOPIC,
+    Cost,
+    address,
+    child,
+    compare,
+    seconds_of_a_round_trip,
+)
 from mockbroker_fixtures import Cluster
 
 RULES = 100
@@ -53,29 +60,18 @@ def serve() -> None:
 
 def measure(blocks: int) -> Cost:
     """Blocks without and with the rules."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "bench.workloads.idle_rules", "serve"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        told, answers = child.stdin, child.stdout
+    with (
+        child("bench.workloads.idle_rules") as served,
+        RawConnection(address(served.said.readline())) as connection,
+        separate_cores([served.pid]),
+    ):
 
         def turn(word: str) -> float:
-            print(word, file=told, flush=True)
-            answers.readline()
+            print(word, file=served.told, flush=True)
+            served.said.readline()
             return seconds_of_a_round_trip(connection)
 
-        with (
-            RawConnection(address(answers.readline())) as connection,
-            separate_cores([child.pid]),
-        ):
-            cost = compare(blocks, lambda: turn("off"), lambda: turn("on"))
-        told.close()
-        child.wait(30)
-    return cost
+        return compare(blocks, lambda: turn("off"), lambda: turn("on"))
 
 
 if __name__ == "__main__":

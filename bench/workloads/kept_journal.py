@@ -9,12 +9,19 @@ without and with it, and the ratio with its 95 % interval.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 
 from bench.placement import separate_cores
 from bench.raw import RawConnection
-from bench.workloads.pairs import BLOCKS, TOPIC, Cost, address, compare, seconds_of_a_round_trip
+from bench.workloads.pairs import (
+    BLOCKS,
+    TOPIC,
+    Cost,
+    address,
+    child,
+    compare,
+    seconds_of_a_round_trip,
+)
 from mockbroker_fixtures import Cluster
 
 
@@ -31,27 +38,17 @@ def serve() -> None:
 
 def measure(blocks: int) -> Cost:
     """Blocks without and with the journal."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "bench.workloads.kept_journal", "serve"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        with (
-            RawConnection(address(child.stdout.readline())) as without,
-            RawConnection(address(child.stdout.readline())) as with_it,
-            separate_cores([child.pid]),
-        ):
-            cost = compare(
-                blocks,
-                lambda: seconds_of_a_round_trip(without),
-                lambda: seconds_of_a_round_trip(with_it),
-            )
-        child.stdin.close()
-        child.wait(30)
-    return cost
+    with (
+        child("bench.workloads.kept_journal") as served,
+        RawConnection(address(served.said.readline())) as without,
+        RawConnection(address(served.said.readline())) as with_it,
+        separate_cores([served.pid]),
+    ):
+        return compare(
+            blocks,
+            lambda: seconds_of_a_round_trip(without),
+            lambda: seconds_of_a_round_trip(with_it),
+        )
 
 
 if __name__ == "__main__":

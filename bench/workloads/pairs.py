@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import random
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, NamedTuple
 
 from bench.raw import RawConnection, request
 from mockbroker_protocol import ApiKey
@@ -23,9 +26,18 @@ BLOCKS, QUICK_BLOCKS = 60, 20
 ROUND_TRIPS = 200  # of each block
 RESAMPLES = 2000
 TOPIC = "orders"
+END_TIMEOUT_S = 30.0
 
 Block = Callable[[], float]
 """One block: the seconds of a round trip in it."""
+
+
+class Child(NamedTuple):
+    """A program that serves: what it is told, and what it says."""
+
+    pid: int
+    told: IO[str]
+    said: IO[str]
 
 
 class Cost(NamedTuple):
@@ -36,6 +48,22 @@ class Cost(NamedTuple):
     ratio: float
     low: float
     high: float
+
+
+@contextmanager
+def child(module: str) -> Iterator[Child]:
+    """`python -m module serve`; it ends when its standard input does."""
+    with subprocess.Popen(
+        [sys.executable, "-m", module, "serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield Child(process.pid, process.stdin, process.stdout)
+        process.stdin.close()
+        process.wait(END_TIMEOUT_S)
 
 
 def compare(blocks: int, without: Block, with_it: Block) -> Cost:
