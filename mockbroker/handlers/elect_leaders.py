@@ -30,7 +30,7 @@ def elect_leaders(ctx: RequestContext, request: ElectLeadersRequest) -> ElectLea
     elect = _ELECTIONS.get(request.election_type)
     named = request.topic_partitions
     if named is None:
-        wanted = [(t.name, list(range(len(t.partitions)))) for t in ctx.cluster.topics.values()]
+        wanted = [(t.name, list(range(len(t.partitions)))) for t in ctx.image.topics.values()]
     else:
         wanted = [(topic.topic, topic.partitions) for topic in named]
     if elect is None:

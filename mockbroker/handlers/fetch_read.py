@@ -62,6 +62,7 @@ class FetchReader:
 
     __slots__ = (
         "_access",
+        "_broker",
         "_by_id",
         "_bytes_max",
         "_bytes_min",
@@ -84,6 +85,7 @@ class FetchReader:
 
     def __init__(self, ctx: RequestContext, request: FetchRequest, context: FetchContext) -> None:
         version = self._version = ctx.header.api_version
+        self._broker = ctx.broker
         self._cluster = ctx.cluster
         self._node_id = ctx.broker.node_id
         self._log_dirs = ctx.broker.log_dirs
@@ -152,21 +154,21 @@ class FetchReader:
 
     def _resolve(self, target: FetchTarget) -> Partition | int:
         """The partition a target means, or the error code when there is none."""
-        cluster, access = self._cluster, self._access
+        image, access = self._broker.image, self._access
         if access is not None and self.from_follower and not access.allows(""):
             return _TOPIC_DENIED
         name = target.topic
         if self._by_id:
-            topic = cluster.topics_by_id.get(target.topic_id)
+            topic = image.topics_by_id.get(target.topic_id)
             if topic is not None:
                 target.topic = topic.name
             elif name is None:
                 return _UNKNOWN_TOPIC_ID
             else:
                 # The name is known from before; now it may belong to another topic.
-                topic = cluster.topics.get(name)
+                topic = image.topics.get(name)
         else:
-            topic = cluster.topics.get(name or "")
+            topic = image.topics.get(name or "")
         if access is not None and not self.from_follower:
             known = name or "" if topic is None else topic.name
             if not access.allows(known):
@@ -206,7 +208,7 @@ class FetchReader:
                 return self._empty(target, partition, replica, diverging=diverging), 0
         if not log.start_offset <= offset <= log.end_offset:
             return self._error(target, partition, _OFFSET_OUT_OF_RANGE), 0
-        stable = min(partition.last_stable_offset, high_watermark)
+        stable = partition.last_stable_offset_on(self._node_id)
         upper = self._upper_offset(log.end_offset, high_watermark, stable)
         records: list[memoryview] = []
         size = 0
@@ -271,7 +273,7 @@ class FetchReader:
             target.request.partition,
             0,
             high_watermark,
-            min(partition.last_stable_offset, high_watermark),
+            partition.last_stable_offset_on(self._node_id),
             log.start_offset,
             aborted_transactions=None,
             preferred_read_replica=preferred,
@@ -319,7 +321,7 @@ class FetchReader:
         if replica is None:
             return -1
         log = replica.log
-        stable = min(partition.last_stable_offset, replica.high_watermark)
+        stable = partition.last_stable_offset_on(self._node_id)
         upper = self._upper_offset(log.end_offset, replica.high_watermark, stable)
         offset = request.fetch_offset
         if offset > log.end_offset or offset < log.start_offset:

@@ -54,12 +54,12 @@ def _sort_out(
     answer: _Answer,
 ) -> None:
     """Keep the partitions that exist, answer for the others."""
-    cluster = ctx.cluster
+    image = ctx.image
     if ctx.api_version >= TOPIC_IDS_SINCE:
-        found = cluster.topics_by_id.get(topic.topic_id)
+        found = image.topics_by_id.get(topic.topic_id)
         missing = ErrorCode.UNKNOWN_TOPIC_ID
     else:
-        found = cluster.topics.get(topic.name)
+        found = image.topics.get(topic.name)
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     count = len(found.partitions) if found else 0
     for partition in topic.partitions:

@@ -22,7 +22,7 @@ def offset_delete(ctx: RequestContext, request: OffsetDeleteRequest) -> OffsetDe
     for topic in request.topics:
         for line in topic.partitions:
             key = (topic.name, line.partition_index)
-            if ctx.cluster.partition(*key) is None:
+            if ctx.image.partition(*key) is None:
                 unknown[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 known.append(key)

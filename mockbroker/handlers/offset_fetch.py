@@ -140,7 +140,7 @@ def _topic(
 ) -> OffsetFetchResponseTopics:
     name, topic_id = wanted.name, wanted.topic_id
     if ctx.api_version >= TOPIC_IDS_SINCE:
-        found = ctx.cluster.topics_by_id.get(topic_id)
+        found = ctx.image.topics_by_id.get(topic_id)
         if found is None:
             refused = [
                 OffsetFetchResponsePartitions(
@@ -170,7 +170,7 @@ def _all_topics(
     for name, offsets in store.of_group(group_id).items():
         topic_id = ZERO_UUID
         if ctx.api_version >= TOPIC_IDS_SINCE:
-            found = ctx.cluster.topics.get(name)
+            found = ctx.image.topics.get(name)
             if found is None:
                 continue  # without an id it cannot be named
             topic_id = found.topic_id

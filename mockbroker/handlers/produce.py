@@ -174,9 +174,9 @@ def _open(
     null_records = False
     for topic_data in _merged(request.topic_data, by_id=by_id):
         topic = (
-            ctx.cluster.topics_by_id.get(topic_data.topic_id)
+            ctx.image.topics_by_id.get(topic_data.topic_id)
             if by_id
-            else ctx.cluster.topics.get(topic_data.name)
+            else ctx.image.topics.get(topic_data.name)
         )
         answers: list[PartitionProduceResponse] = []
         response.responses.append(

@@ -70,9 +70,9 @@ class _Commit:
         self.parked: Parked[TxnOffsetCommitResponse] = Parked()
 
     def start(self) -> None:
-        request, cluster = self._request, self._context.cluster
+        request = self._request
         for topic in request.topics:
-            found = cluster.topics.get(topic.name)
+            found = self._context.image.topics.get(topic.name)
             count = len(found.partitions) if found else 0
             for line in topic.partitions:
                 if found is not None and 0 <= line.partition_index < count:

@@ -15,6 +15,7 @@ from mockbroker.handlers.fetch import fetch
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchResponse, ForgottenTopic, ReplicaState
 from mockbroker_protocol.records import update_crc
+from tests.support.replicas import follow
 from tests.support.requests import Node, batch_of, done, fetch_request, values_of
 
 SIZE = len(batch_of(b"0"))
@@ -421,7 +422,7 @@ def test_a_follower_serves_up_to_the_high_watermark_it_knows():
     node = Node(racks=(None, None))
     partition = node.topic()
     fill(node, 3)
-    partition.own_replicas[2] = Replica(2, partition.log.fork(), 1)
+    follow(partition, Replica(2, partition.log.fork(), 1))
     assert values_of(node.fetched(("t", 0, 0), broker=2)) == [b"0"]
     at_its_end = node.fetched(("t", 0, 2), broker=2)
     assert (error_of(at_its_end), at_its_end.records) == (ErrorCode.NONE, b"")
@@ -431,7 +432,7 @@ def test_a_follower_serves_up_to_the_high_watermark_it_knows():
 def test_a_replica_reads_to_the_log_end_and_a_stranger_is_refused():
     node = Node(racks=(None, None))
     partition = node.topic()
-    partition.own_replicas[2] = Replica(2, ReplicaLog(), 0)
+    follow(partition, Replica(2, ReplicaLog(), 0))
     fill(node, 2)
     as_replica = node.fetched(("t", 0, 0), replica_id=2)
     assert (values_of(as_replica), as_replica.high_watermark) == ([b"0", b"1"], 0)

@@ -82,6 +82,7 @@ class PartitionChange:
 
     def __init__(self, cluster: Cluster, partition: Partition) -> None:
         self._cluster = cluster
+        partition = cluster.image.partition_by_id(*partition.key) or partition
         self._partition = partition
         reassignment = reassignment_of(cluster, partition)
         self.isr = list(partition.isr)
@@ -97,8 +98,6 @@ class PartitionChange:
     def apply(self, reason: str) -> bool:
         """Work out what follows, and let it be so. False if nothing changes."""
         cluster, partition = self._cluster, self._partition
-        if not cluster.has_controller:
-            return False
         elr_enabled = cluster.elr_enabled
         self._complete_reassignment()
         self._populate_elr(elr_enabled)
@@ -180,17 +179,19 @@ class PartitionChange:
         cluster, partition = self._cluster, self._partition
         former_leader, former_isr = partition.leader_id, partition.isr
         former_replicas = partition.replicas
-        replicas_changed = self._replace_replicas()
         elr = tuple(self.elr)
         changed = (
             new_epoch
-            or replicas_changed
+            or self.replicas != former_replicas
+            or Reassignment(self.adding, self.removing) != reassignment_of(cluster, partition)
             or self.isr != former_isr
             or elr != partition.elr
             or self._last_known_elr != partition.last_known_elr
         )
         if not changed:
             return False
+        partition = self._partition = cluster.metadata.own(partition)
+        replicas_changed = self._replace_replicas()
         high_watermark = partition.high_watermark
         partition.elr = elr
         partition.last_known_elr = self._last_known_elr

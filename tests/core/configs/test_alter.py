@@ -71,9 +71,9 @@ def test_one_bad_change_leaves_all_as_it_was(cluster):
 
 
 def test_validating_changes_nothing(cluster):
-    epoch = cluster.metadata_epoch
+    epoch = cluster.image.epoch
     alter(cluster, TOPIC, Change("segment.ms", Op.SET, "7"), validate_only=True)
-    assert (overrides(cluster), cluster.metadata_epoch) == ({"retention.ms": "5"}, epoch)
+    assert (overrides(cluster), cluster.image.epoch) == ({"retention.ms": "5"}, epoch)
 
 
 @pytest.mark.parametrize(

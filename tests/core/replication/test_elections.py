@@ -184,9 +184,9 @@ def test_a_broker_that_lost_the_partitions_directory_does_not_lead_it(cluster, p
 def test_what_changes_nothing_leaves_no_trace(cluster, partition):
     heard: list[object] = []
     cluster.on_event.append(heard.append)
-    epoch = cluster.metadata_epoch
+    epoch = cluster.image.epoch
     assert not PartitionChange(cluster, partition).apply("nothing")
-    assert (heard, cluster.metadata_epoch, partition.partition_epoch) == ([], epoch, 0)
+    assert (heard, cluster.image.epoch, partition.partition_epoch) == ([], epoch, 0)
 
 
 def test_changes_are_told(cluster, partition):
@@ -208,10 +208,10 @@ def test_changes_are_told(cluster, partition):
 
 @pytest.mark.covers("S308", "S49", "S64")
 def test_the_preferred_leader_comes_back_under_the_next_epoch(cluster, partition):
-    epoch = cluster.metadata_epoch
+    epoch = cluster.image.epoch
     elect_preferred_leader(cluster, "t", 0)
     assert state(partition) == (1, 2, [1, 2, 3])
-    assert cluster.metadata_epoch > epoch
+    assert cluster.image.epoch > epoch
     with pytest.raises(ApiError) as refused:
         elect_preferred_leader(cluster, "t", 0)
     assert refused.value.error is ErrorCode.ELECTION_NOT_NEEDED

@@ -79,7 +79,7 @@ class ClusterTopics:
 
     @property
     def version(self) -> int:
-        return self._cluster.metadata_epoch
+        return self._cluster.image.epoch
 
     @property
     def created_version(self) -> int:
