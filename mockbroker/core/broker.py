@@ -9,7 +9,6 @@ from mockbroker.core.broker_life import RUNNING
 from mockbroker.core.fetch_positions import FetchPositions
 from mockbroker.core.image import Endpoint
 from mockbroker.core.log.dirs import LogDirs
-from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
@@ -127,12 +126,9 @@ class Broker:
         self.cluster.ids.drop_producer_ids(self.node_id)
 
     def _unload(self) -> None:
-        if self._transactions is not None:
-            self._transactions.unload()
-        if self._groups is not None:
-            for shard in self._groups.shards():
-                if not isinstance(shard, ErrorCode):
-                    shard.unload()
+        for coordinator in (self._transactions, self._groups):
+            if coordinator is not None:
+                coordinator.unload()
 
     @property
     def has_groups(self) -> bool:

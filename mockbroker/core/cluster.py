@@ -377,9 +377,9 @@ class Cluster(Actions):
         if leader is None or not partition.topic.is_internal or not self.is_led_here(partition):
             return
         if partition.topic.name == TRANSACTION_STATE_TOPIC:
-            leader.transactions.elected(partition)
+            leader.transactions.partition_heard(partition)
         elif partition.topic.name == GROUP_METADATA_TOPIC:
-            leader.groups.elected(partition)
+            leader.groups.partition_heard(partition)
 
     # -- upkeep of logs ----------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.core.replication.replica import FollowerState, Replica
+from mockbroker.core.topic import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
@@ -129,9 +130,17 @@ class MetadataPublisher:
             for partition in list(topic.partitions):
                 self._apply(broker, partition)
         self._cluster.replication.broker_changed(broker.node_id)
+        self._tell_coordinators(broker)
         waiting, broker.awaiting_controller = broker.awaiting_controller, {}
         for go in waiting:
             go()
+
+    def _tell_coordinators(self, broker: Broker) -> None:
+        """Have the broker's coordinators look after what it leads, and let go of the rest."""
+        for name in INTERNAL_TOPICS:
+            topic = broker.image.topics.get(name)
+            for partition in topic.partitions if topic else ():
+                self._cluster.leader_changed(partition)
 
     def _apply(self, broker: Broker, known: Partition) -> None:
         """Let the broker believe what the newest image says of a partition that it knew."""
@@ -179,4 +188,3 @@ class MetadataPublisher:
         if current.leader_id == node_id:
             current.begin_epoch(new_leader=True)
             current.notify()
-            self._cluster.leader_changed(current)

@@ -309,14 +309,14 @@ class Partition:
         self.advance_high_watermark()
         return AppendResult(_NONE, base_offset, last_offset, append_time_ms, log.start_offset)
 
-    def append_records(self, batches: Buffer, now_ms: int) -> AppendResult:
-        """Append batches of the broker's own (offset commits, markers), with acks=all.
+    def append_records(self, batches: Buffer, now_ms: int, acks: int = ACKS_ALL) -> AppendResult:
+        """Append batches of the broker's own (offset commits, markers).
 
         They are taken as valid: only their place in the log is filled in. The result tells the
-        first base offset and the last offset; NOT_ENOUGH_REPLICAS when the ISR is too small.
-        Watchers are told.
+        first base offset and the last offset; with acks=all NOT_ENOUGH_REPLICAS when the ISR is too
+        small. Watchers are told.
         """
-        if self.under_min_isr:
+        if acks == ACKS_ALL and self.under_min_isr:
             return AppendResult(_NOT_ENOUGH_REPLICAS, log_start_offset=self.log.start_offset)
         first = last = -1
         for header, batch in split_batches(bytearray(batches)):

@@ -18,12 +18,14 @@ from mockbroker_protocol import ApiKey, ErrorCode
 if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.coordinator.shard import CoordinatorShard
     from mockbroker.core.image import Image
     from mockbroker.core.security.sasl.authenticator import Authenticator
     from mockbroker.handlers.throttling import Bill
     from mockbroker_protocol.headers import RequestHeader
 
 R = TypeVar("R")
+NONE = ErrorCode.NONE
 _MISSING: Any = object()
 
 
@@ -59,6 +61,36 @@ class Parked(Generic[R]):
         self._response = response
         if self.on_complete is not None:
             self.on_complete()
+
+
+class Gathered(Parked[R]):
+    """A reply that is complete with the last of its `count` parts; `make` puts it together."""
+
+    __slots__ = ("_make", "_missing")
+
+    def __init__(self, count: int, make: Callable[[], R]) -> None:
+        super().__init__()
+        self._missing = count
+        self._make = make
+        if not count:
+            self.complete(make())
+
+    def part_done(self) -> None:
+        """One more of the parts is there."""
+        self._missing -= 1
+        if not self._missing:
+            self.complete(self._make())
+
+
+def deferred(
+    shard: CoordinatorShard[Any], answer: Callable[[ErrorCode], R], error: ErrorCode = NONE
+) -> R | Parked[R]:
+    """What `answer` makes of `CoordinatorShard.when_replicated`, now or when that is known."""
+    if error or shard.is_replicated:
+        return answer(error)
+    parked: Parked[R] = Parked()
+    shard.when_replicated(lambda failure: parked.complete(answer(failure)))
+    return parked
 
 
 class Outcome(Enum):

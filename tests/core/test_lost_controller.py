@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
 from mockbroker_protocol import ErrorCode
 from tests.support.replicas import Replicas, error_of, waiting
 
@@ -180,4 +179,3 @@ def test_a_leader_that_is_elected_while_it_cannot_hear_begins_to_lead_when_it_he
     assert node.sent("b").error_code == 0
     node.settle()
     assert node.contents() == {1: "a b", 2: "a b", 3: "a b"}
-    assert TRANSACTION_STATE_TOPIC not in node.cluster.topics
