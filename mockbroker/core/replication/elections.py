@@ -28,6 +28,7 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.topic import Topic
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 
@@ -279,6 +280,27 @@ class PartitionChange:
                 tuple(self.removing),
             )
         )
+
+
+# -- another min.insync.replicas -------------------------------------------------------------------
+
+
+def clear_eligible_leaders(cluster: Cluster, topics: Iterable[Topic]) -> None:
+    """Forget the eligible leaders of these topics and their last known ones.
+
+    Under another min.insync.replicas the high watermark passes what they hold, so that they may
+    lack what is acknowledged from then on. Kafka clears them whenever the config is written,
+    raised as well, and elects nobody then: a partition that has no leader waits for an unclean
+    election (ClearElrRecord, ReplicationControlManager.removeTopicElrs).
+    """
+    if not cluster.elr_enabled:
+        return
+    for topic in topics:
+        for partition in topic.partitions:
+            if partition.elr or partition.last_known_elr:
+                partition.elr = partition.last_known_elr = ()
+                partition.partition_epoch += 1
+                cluster.metadata_changed(topic)
 
 
 # -- the first leader ------------------------------------------------------------------------------
