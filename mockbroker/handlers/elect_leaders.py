@@ -35,8 +35,14 @@ def elect_leaders(ctx: RequestContext, request: ElectLeadersRequest) -> ElectLea
         wanted = [(topic.topic, topic.partitions) for topic in named]
     if elect is None:
         return _refuse(request.election_type, wanted if named is not None else [])
+    # Kafka judges every partition by its state before the request: one that is named twice has one
+    # result, told twice.
+    elected = {
+        (topic, i): _result(ctx.cluster, elect, topic, i)
+        for topic, i in dict.fromkeys((topic, i) for topic, indexes in wanted for i in indexes)
+    }
     results = [
-        ReplicaElectionResult(topic, [_result(ctx.cluster, elect, topic, i) for i in indexes])
+        ReplicaElectionResult(topic, [elected[topic, i] for i in indexes])
         for topic, indexes in wanted
     ]
     if named is None:
