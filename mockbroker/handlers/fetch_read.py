@@ -303,10 +303,20 @@ class FetchReader:
                 found[partition] = target
         return found
 
-    def has_enough(self, changed: Partition, waiting: dict[Partition, FetchTarget]) -> bool:
-        """Whether the wait is over now that `changed`, one of those waited for, has moved."""
-        available = self._available(waiting[changed].request, changed)
-        if available < 0 or available >= self._bytes_min:
+    def ends_wait(self, changed: Partition, waiting: dict[Partition, FetchTarget]) -> bool:
+        """Whether the wait is over now that `changed`, one of those waited for, has moved.
+
+        Another leader alone does not end it: a fetcher that names no leader epoch, and may read
+        from followers, goes on to wait at what is a follower now. One that does name it is fenced
+        at once by a broker that follows; one that leads on under a higher epoch does not look
+        before there is something to read (DelayedFetch.tryComplete, ReplicaManager.applyDelta).
+        """
+        target = waiting[changed]
+        available = self._available(target.request, changed)
+        error = self._refusal(target, changed)
+        if error == _FENCED_LEADER_EPOCH and changed.leader_id == self._node_id:
+            return available != 0
+        if error or available < 0 or available >= self._bytes_min:
             return True
         if not available or self._bytes_min <= 1:
             return False
@@ -316,7 +326,9 @@ class FetchReader:
         return available >= self._bytes_min
 
     def _available(self, request: FetchPartition, partition: Partition) -> int:
-        """Readable bytes from the fetch offset on, within the target's limit; -1 if truncated."""
+        """Readable bytes from the fetch offset on, within the target's limit; -1 if truncated, or
+        if the log's history is another one than the fetcher's.
+        """
         replica = partition.replica(self._node_id)
         if replica is None:
             return -1
@@ -326,6 +338,10 @@ class FetchReader:
         offset = request.fetch_offset
         if offset > log.end_offset or offset < log.start_offset:
             return -1
+        if request.last_fetched_epoch >= 0:
+            found, end = log.epochs.end_offset_for(request.last_fetched_epoch, log.end_offset)
+            if found < request.last_fetched_epoch or end < offset:
+                return -1
         if offset >= upper:
             return 0
         return min(log.bytes_between(offset, upper), request.partition_max_bytes)

@@ -148,9 +148,7 @@ def _append_all(
                 entry.header,
             )
         if acks == ACKS_ALL and partition.high_watermark <= result.last_offset:
-            waiting.append(
-                _Waiting(partition, result.last_offset + 1, partition.leader_epoch, entry.response)
-            )
+            waiting.append(_Waiting(partition, result.last_offset + 1, entry.response))
     for partition in touched:
         partition.notify()
     if acks == 0:
@@ -317,7 +315,6 @@ class _Waiting(NamedTuple):
 
     partition: Partition
     required_offset: int
-    leader_epoch: int
     response: PartitionProduceResponse
 
 
