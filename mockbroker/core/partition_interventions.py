@@ -135,7 +135,11 @@ def shrink_isr(
 
 
 def hold_high_watermark(cluster: Cluster, topic: str, partition: int | None) -> None:
-    """Let the high watermark stay where it is, whatever is replicated, until it is released."""
+    """Let the high watermark stay where it is, whatever is replicated, until it is released.
+
+    A Produce with acks=all waits for it, and gets REQUEST_TIMED_OUT (7) after its timeout, as in
+    Kafka when followers lag. Its records stay in the log.
+    """
     for found in _led(cluster, topic, partition):
         cluster.replication.limit(found, found.high_watermark)
 
@@ -150,6 +154,9 @@ def set_high_watermark(cluster: Cluster, topic: str, partition: int, offset: int
     """Put the high watermark anywhere in the log, back as well, and hold it there.
 
     Kafka never lets it go back under one leader; clients that saw it higher are in for a surprise.
+    Until `release_high_watermark` a Produce with acks=all gets REQUEST_TIMED_OUT (7) after its
+    timeout, one that waits already as well, unless all its records lie below `offset`. They stay in
+    the log.
     """
     (found,) = _led(cluster, topic, partition)
     log = found.log

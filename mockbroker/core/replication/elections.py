@@ -296,8 +296,9 @@ def clear_eligible_leaders(cluster: Cluster, topics: Iterable[Topic]) -> None:
     if not cluster.elr_enabled:
         return
     for topic in topics:
-        for partition in topic.partitions:
-            if partition.elr or partition.last_known_elr:
+        for known in list(topic.partitions):
+            if known.elr or known.last_known_elr:
+                partition = cluster.metadata.own(known)
                 partition.elr = partition.last_known_elr = ()
                 partition.partition_epoch += 1
                 cluster.metadata_changed(topic)
