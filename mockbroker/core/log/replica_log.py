@@ -374,9 +374,11 @@ class ReplicaLog(BatchStore):
         """Drop every batch that reaches to `offset` or beyond; False if the log ends before it.
 
         The log then ends at `offset` (LocalLog.truncateTo). Producer state is made anew from the
-        batches that are left.
+        batches that are left. Epochs under which nothing was written go in any case: a broker that
+        led for a moment has one at its log end (UnifiedLog.truncateTo).
         """
         if offset >= self.end_offset:
+            self.epochs.truncate_from_end(self.end_offset)
             return False
         if offset < self._segments.base_offsets[0]:
             self.truncate_fully(offset)
