@@ -9,7 +9,7 @@ import pytest
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.controller import UNCLEAN
 from mockbroker.core.snapshot.capture import capture
-from mockbroker.core.snapshot.restore import RestoreError, clear, restore
+from mockbroker.core.snapshot.restore import RESUME, RestoreError, clear, restore
 from mockbroker_protocol import ErrorCode
 from tests.support.group_node import (
     commit_request,
@@ -17,7 +17,7 @@ from tests.support.group_node import (
     heartbeat_request,
     join_request,
 )
-from tests.support.requests import Node, batch_of, only
+from tests.support.requests import Node, batch_of, done, only
 from tests.support.stored_clusters import cluster_state, loaded, revived, whole
 from tests.support.txn_node import Txn, TxnNode
 
@@ -245,6 +245,56 @@ def test_a_producer_goes_on_with_its_sequence(node):
     assert produce(0).base_offset == 0  # a retry
     assert produce(1).base_offset == 1
     assert produce(7).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_producers_that_resume_go_on_at_the_sequence_where_they_are(node):
+    """What was acknowledged is gone; what still waited for a follower is sent again."""
+    leader = leader_of(node)
+
+    def produce(sequence: int) -> Any:
+        batch = batch_of(b"%d" % sequence, base_sequence=sequence, producer_id=5, producer_epoch=0)
+        return node.produce(batch, broker=leader)
+
+    def error_of(sequence: int) -> int:
+        return only(produce(sequence)).error_code
+
+    assert error_of(0) == 0
+    image = capture(node.cluster)
+    assert error_of(1) == 0
+    for follower in set(node.cluster.topics["t"].partitions[0].replicas) - {leader}:
+        node.cluster.lag_follower("t", 0, follower, hold=True)
+    parked = produce(2)
+    restore(node.cluster, image, RESUME)
+    assert only(done(parked)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [error_of(3), error_of(2), error_of(3)] == [
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        0,
+        0,
+    ]
+    assert node.words() == ["0", "2", "3"]
+    node.cluster.delete_topic("t")
+    restore(node.cluster, image, RESUME)
+    assert error_of(9) == 0
+
+
+def test_producers_resume_on_the_logs_of_followers_too(node):
+    """A follower that lagged leads after the restore, and takes what comes next."""
+    cluster = node.cluster
+    leader = leader_of(node)
+    follower = next(n for n in cluster.topics["t"].partitions[0].replicas if n != leader)
+
+    def error_of(sequence: int) -> int:
+        batch = batch_of(b"v", base_sequence=sequence, producer_id=5, producer_epoch=0)
+        return only(node.produce(batch, broker=leader_of(node), acks=1)).error_code
+
+    assert error_of(0) == 0
+    cluster.stop_broker(follower, UNCLEAN)
+    image = capture(cluster)
+    assert [error_of(1), error_of(2)] == [0, 0]
+    restore(cluster, image, RESUME)
+    own = cluster.topics["t"].partitions[0].own_replicas[follower]
+    assert own.log.producers.entries[5].last_sequence == 2
+    assert error_of(3) == 0
 
 
 def test_a_cleared_cluster_has_its_brokers_and_nothing_else(node):
