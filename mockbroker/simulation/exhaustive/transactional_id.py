@@ -59,7 +59,7 @@ PARTITIONS = (("t", 0), ("t", 1))
 
 
 class Slot(msgspec.Struct, frozen=True):
-    """One request. `went_by` is whether its producer had the id and epoch in force."""
+    """One request: who asked for what, and what it went by then."""
 
     client: int
     asked: str
@@ -72,7 +72,7 @@ class Slot(msgspec.Struct, frozen=True):
 
 
 class Client:
-    """What one producer knows. `transaction` is the last one that it was let into."""
+    """What one producer knows. `transaction` is the last one that it has added to."""
 
     __slots__ = ("epoch", "producer_id", "slot", "transaction", "version")
 
@@ -414,6 +414,9 @@ class TransactionalIdWorld(World):
                 hanging = [entry for entry in self.entries.values() if entry.open]
                 must(not hanging, "an end is complete when every partition has its marker")
         self.log = image
+        slot = persist.slot
+        if isinstance(slot, Slot) and slot.asked == "add":
+            self.clients[slot.client].transaction = self.transaction  # whether it hears or not
         return persist
 
     def _answered(self, reply: Reply) -> None:
