@@ -380,6 +380,9 @@ class ReplicaLog(BatchStore):
         batches that are left.
         """
         if offset >= self.end_offset:
+            # Whoever led here and wrote nothing noted an epoch that the log does not have
+            # (UnifiedLog.truncateTo).
+            self.epochs.truncate_from_end(self.end_offset)
             return False
         if offset < self._segments.base_offsets[0]:
             self.truncate_fully(offset)

@@ -32,9 +32,11 @@ from mockbroker.core.groups.events import (
     Tick,
     Unload,
 )
+from mockbroker.core.groups.records import GroupRecord, group_metadata, parse
 from mockbroker.core.groups.states import TRANSITIONS, State
 from mockbroker.simulation.exhaustive.world import Event, World, must
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import Record
 
 UNIT_MS = 100_000  # a third of what a new member may wait, which is not configurable
 SESSION_MS = 2 * UNIT_MS
@@ -259,7 +261,11 @@ class ClassicGroupWorld(World):
         if self.log is None:
             self.group = ClassicGroup("g", self.settings, self.now_ms)
             return
-        self.group = ClassicGroup.restore("g", self.settings, self.log, self.now_ms)
+        key, value = group_metadata("g", self.log)
+        read = parse(Record(key=key, value=value))
+        assert isinstance(read, GroupRecord)
+        assert read.image is not None
+        self.group = ClassicGroup.restore("g", self.settings, read.image, self.now_ms)
         self._tell(Loaded())
 
     # -- the machine and its answers ---------------------------------------------------------------

@@ -23,12 +23,14 @@ from mockbroker.core.groups.consumer.events import (
     ConsumerHeartbeat,
     ConsumerLeave,
     ConsumerResult,
+    Effect,
     Store,
     Stored,
     is_tombstone,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.members import ConsumerMember
+from mockbroker.core.groups.consumer.records import parse, record_of
 from mockbroker.core.groups.consumer.states import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -40,6 +42,7 @@ from mockbroker.core.groups.consumer.topics import TopicInfo
 from mockbroker.core.groups.events import Loaded, Tick
 from mockbroker.simulation.exhaustive.world import Event, World, must
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import Record
 
 UNIT_MS = 1_000
 SESSION_MS = 3 * UNIT_MS
@@ -242,7 +245,14 @@ class ConsumerGroupWorld(World):
         must(condition=False, sentence="the group has nothing left to do at some time")
 
     def on_reload(self) -> None:
-        self.group = self._read_back()
+        changes = []
+        for change in self.log.values():
+            key, value = record_of("g", change)
+            read = parse(Record(key=key, value=value))
+            assert read is not None
+            changes.append(read.change)
+        self.group = ConsumerGroup("g", SETTINGS, self.topics)
+        self.group.apply(changes)
         self._tell(Loaded())
 
     # -- the machine and its answers ---------------------------------------------------------------
@@ -273,11 +283,8 @@ class ConsumerGroupWorld(World):
         group = self.group
         before = (group.epoch, group.assignment_epoch, dict(group.members))
         answers: list[Answer] = []
-        effects = list(group.handle(event, self.now_ms))
-        refused = any(
-            isinstance(e, Answer) and e.result.error is not NONE  # type: ignore[union-attr]
-            for e in effects
-        )
+        effects = group.handle(event, self.now_ms)
+        refused = any(isinstance(e, Answer) and e.result.error is not NONE for e in effects)
         must(
             not refused or not any(isinstance(e, Store) for e in effects),
             "a request that is refused changes nothing",
@@ -299,7 +306,7 @@ class ConsumerGroupWorld(World):
         assert isinstance(result, ConsumerResult)
         return result
 
-    def _store(self, store: Store) -> list[object]:
+    def _store(self, store: Store) -> list[Effect]:
         if not self.failing:
             for change in store.changes:
                 key = (type(change).__name__, getattr(change, "member_id", ""))
@@ -307,7 +314,7 @@ class ConsumerGroupWorld(World):
                 if not is_tombstone(change):
                     self.log[key] = change
         error = NOT_STORED if self.failing else NONE
-        return list(self.group.handle(Stored(store, error), self.now_ms))
+        return self.group.handle(Stored(store, error), self.now_ms)
 
     def _check_rise(
         self, epoch: int, assignment_epoch: int, members: Mapping[str, ConsumerMember]

@@ -19,7 +19,7 @@ DIGEST_BYTES = 16
 NOWHERE = -1
 
 
-class Level(msgspec.Struct, frozen=True):
+class Level(msgspec.Struct, frozen=True, array_like=True):
     """What one more event led to: states never seen before, and the transitions that were taken."""
 
     states: int
