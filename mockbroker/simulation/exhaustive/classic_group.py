@@ -99,6 +99,7 @@ class ClassicGroupWorld(World):
         "an empty group",
         "an empty group that waits for more members",
         "three members in a stable group",
+        "a static member that is back before that is stored",
     )
 
     def __init__(self, delay_ms: int) -> None:
@@ -118,9 +119,18 @@ class ClassicGroupWorld(World):
 
     @classmethod
     def begin(cls, beginning: str) -> ClassicGroupWorld:
-        world = cls(UNIT_MS if beginning == cls.beginnings[1] else 0)
-        if beginning == cls.beginnings[2]:
+        _, waits, stable, static = cls.beginnings
+        world = cls(UNIT_MS if beginning == waits else 0)
+        if beginning in (stable, static):
             world.settle()
+            for index in range(len(world.clients)):
+                world.on_heartbeat(index)
+        if beginning == static:
+            world.on_crash(2)
+            world.on_join(2)
+            world.on_time_passes()
+            world.on_heartbeat(0)
+            world.on_heartbeat(1)
         return world
 
     # -- what may happen ---------------------------------------------------------------------------

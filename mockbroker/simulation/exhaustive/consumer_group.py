@@ -14,8 +14,9 @@ The order of what is in the log is not part of a state's key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from typing import Any, ClassVar, TypeAlias
 
 from mockbroker.core.groups.consumer.events import (
     Answer,
@@ -24,6 +25,7 @@ from mockbroker.core.groups.consumer.events import (
     ConsumerLeave,
     ConsumerResult,
     Effect,
+    SetTimer,
     Store,
     Stored,
     is_tombstone,
@@ -128,7 +130,11 @@ class ConsumerGroupWorld(World):
     """The group, its clients, its log, and the topics."""
 
     name: ClassVar[str] = "consumer-group"
-    beginnings: ClassVar[tuple[str, ...]] = ("an empty group", "three members in a stable group")
+    beginnings: ClassVar[tuple[str, ...]] = (
+        "an empty group",
+        "three members in a stable group",
+        "a member that has to give up what another one waits for",
+    )
 
     def __init__(self) -> None:
         self.now_ms = UNIT_MS
@@ -145,8 +151,14 @@ class ConsumerGroupWorld(World):
     @classmethod
     def begin(cls, beginning: str) -> ConsumerGroupWorld:
         world = cls()
-        if beginning == cls.beginnings[1]:
+        _, stable, waits = cls.beginnings
+        if beginning == stable:
             world.settle()
+        elif beginning == waits:
+            world.on_beat(0)
+            world.on_time_passes()
+            world.on_beat(1)
+            world.on_beat(0)
         return world
 
     # -- what may happen ---------------------------------------------------------------------------
@@ -430,6 +442,22 @@ class ConsumerGroupWorld(World):
 
     # -- what the future depends on ----------------------------------------------------------------
 
+    @classmethod
+    def copies(cls, frozen: Any) -> Callable[[], World]:
+        thawed = super().copies(frozen)()
+        assert isinstance(thawed, ConsumerGroupWorld)
+        return thawed._copy
+
+    def _copy(self) -> ConsumerGroupWorld:
+        """As the group's values never change themselves, it is enough to copy what holds them."""
+        world = copy(self)
+        world.topics = copy(self.topics)
+        world.topics.infos = dict(self.topics.infos)
+        world.group = _copied(self.group, world.topics)
+        world.clients = (copy(self.clients[0]), copy(self.clients[1]), copy(self.clients[2]))
+        world.log = dict(self.log)
+        return world
+
     def key(self) -> object:
         group = self.group
         waits_ms = group.assignment_timestamp_ms + INTERVAL_MS - self.now_ms
@@ -479,6 +507,22 @@ class ConsumerGroupWorld(World):
             tuple((t, p, self._old(e)) for t, p, e in _epochs(member.assigned)),
             tuple((t, p, self._old(e)) for t, p, e in _epochs(member.revoking)),
         )
+
+
+def _copied(group: ConsumerGroup, topics: Topics) -> ConsumerGroup:
+    """A group of its own in the same state."""
+    made = ConsumerGroup(group.group_id, group.settings, topics)
+    for kind in ConsumerGroup.__mro__:
+        for name in getattr(kind, "__slots__", ()):
+            value = getattr(group, name)
+            if name not in ("topics", "_timers"):
+                setattr(made, name, copy(value) if isinstance(value, dict) else value)
+    made._owner_epochs = {topic_id: dict(ps) for topic_id, ps in group._owner_epochs.items()}
+    made._out = []
+    for (kind_of, member_id), timer in group._timers._timers.items():
+        order = SetTimer(kind_of, member_id, timer.deadline_ms, timer.member_epoch)
+        made._timers.set(order)
+    return made
 
 
 def _flat(owned: Mapping[bytes, Iterable[int]]) -> Partitions:

@@ -93,10 +93,11 @@ class _Explorer:
         frontier, self.frontier = self.frontier, []
         states, transitions = len(self.seen), 0
         for number, frozen in frontier:
-            events = self.world.thaw(frozen).events()
+            copy = self.world.copies(frozen)
+            events = copy().events()
             transitions += len(events)
             for event in events:
-                world = self.world.thaw(frozen)
+                world = copy()
                 try:
                     world.take(event)
                 except Exception as error:
@@ -118,7 +119,7 @@ class _Explorer:
             frozen = None if last and not self._is_sample(digest) else world.freeze()
             if self._is_sample(digest):
                 self.settled += 1
-                self.world.thaw(frozen).settle()
+                self.world.copies(frozen)().settle()
         except Exception as error:
             raise self._found(before, event, error) from error
         if not last:

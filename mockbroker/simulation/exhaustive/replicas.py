@@ -12,7 +12,7 @@ watermark, is known to lose records that were committed (KIP-101).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from mockbroker.core.log.epoch_cache import NO_OFFSET
@@ -440,9 +440,9 @@ class ReplicasWorld(World):
         copy.committed = self.committed
         return copy
 
-    @staticmethod
-    def thaw(frozen: ReplicasWorld) -> ReplicasWorld:
-        return frozen.freeze()
+    @classmethod
+    def copies(cls, frozen: ReplicasWorld) -> Callable[[], World]:
+        return frozen.freeze
 
     def key(self) -> object:
         return (

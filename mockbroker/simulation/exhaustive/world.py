@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 # The name of a method of the world without its `on_`, and its arguments.
@@ -67,12 +67,16 @@ class World(ABC):
         """A copy of the world that nothing changes any more."""
         return pickle.dumps(self, pickle.HIGHEST_PROTOCOL)
 
-    @staticmethod
-    def thaw(frozen: Any) -> World:
-        """A world as it was when it was frozen."""
-        world = pickle.loads(frozen)  # noqa: S301 - our own, from a moment ago
-        assert isinstance(world, World)
-        return world
+    @classmethod
+    def copies(cls, frozen: Any) -> Callable[[], World]:
+        """What makes one world after the other as it was when it was frozen."""
+
+        def thaw() -> World:
+            world = pickle.loads(frozen)  # noqa: S301 - our own, from a moment ago
+            assert isinstance(world, cls)
+            return world
+
+        return thaw
 
 
 def spelt(event: Event) -> str:

@@ -11,7 +11,7 @@ from mockbroker.simulation.exhaustive.classic_group import ClassicGroupWorld
 from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
 from mockbroker_protocol import ErrorCode
 
-EMPTY, _, STABLE = ((beginning,) for beginning in ClassicGroupWorld.beginnings)
+EMPTY, _, STABLE, _ = ((beginning,) for beginning in ClassicGroupWorld.beginnings)
 
 
 def counterexample(depth: int, beginnings: tuple[str, ...]) -> Counterexample:

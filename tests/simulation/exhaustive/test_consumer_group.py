@@ -7,12 +7,12 @@ import pytest
 from mockbroker.core.groups.consumer import reconcile
 from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.consumer.leaving import ConsumerGroupLeaving
-from mockbroker.core.groups.consumer.states import GroupState
+from mockbroker.core.groups.consumer.states import GroupState, MemberState
 from mockbroker.core.groups.consumer.steps import ConsumerGroupSteps
 from mockbroker.simulation.exhaustive.consumer_group import ConsumerGroupWorld
 from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
 
-EMPTY, STABLE = ((beginning,) for beginning in ConsumerGroupWorld.beginnings)
+EMPTY, STABLE, WAITS = ((beginning,) for beginning in ConsumerGroupWorld.beginnings)
 
 
 def counterexample(depth: int, beginnings: tuple[str, ...], settle_every: int = 0):
@@ -27,6 +27,12 @@ def test_the_stable_beginning_is_a_stable_group_of_three():
     world = ConsumerGroupWorld.begin(*STABLE)
     assert len(world.group.members) == 3
     assert world.group.state is GroupState.STABLE
+
+
+def test_the_third_beginning_has_a_member_with_something_to_give_up():
+    world = ConsumerGroupWorld.begin(*WAITS)
+    states = [member.state for member in world.group.members.values()]
+    assert states == [MemberState.UNREVOKED, MemberState.UNRELEASED]
 
 
 def test_a_partition_given_away_before_it_was_given_up_is_found(monkeypatch: pytest.MonkeyPatch):
