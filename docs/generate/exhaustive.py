@@ -10,6 +10,7 @@ import ast
 import inspect
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from markdown import page as join
 from markdown import table
@@ -18,6 +19,7 @@ from state_tables import theory
 from mockbroker.simulation.exhaustive.counts import read_counts
 from mockbroker.simulation.exhaustive.plans import PLANS, Plan
 
+PACKAGE = "mockbroker.simulation.exhaustive."
 DATA = Path(__file__).resolve().parents[1] / "_data" / "exhaustive.json"
 
 INTRO = """
@@ -67,7 +69,7 @@ def _sections() -> list[str]:
     found = []
     for name, plans in sections.items():
         module = sys.modules[name]
-        sentences = _sentences(inspect.getsource(module))
+        sentences = _sentences(module)
         found.append(
             "\n\n".join(
                 (
@@ -82,12 +84,16 @@ def _sections() -> list[str]:
     return found
 
 
-def _sentences(source: str) -> list[str]:
-    """What the module's calls of `must` say, in their order, each once."""
+def _sentences(module: ModuleType) -> list[str]:
+    """What the calls of `must` say, each once: the module's, then those of what is around it."""
     found: dict[str, None] = {}
-    for node in ast.walk(ast.parse(source)):
+    tree = ast.parse(inspect.getsource(module))
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "must":
             for value in (*node.args[1:], *(keyword.value for keyword in node.keywords)):
                 if isinstance(value, ast.Constant) and isinstance(value.value, str):
                     found.setdefault(value.value)
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+            found |= dict.fromkeys(_sentences(sys.modules[node.module or ""]))
     return list(found)

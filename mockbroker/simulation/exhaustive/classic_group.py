@@ -8,7 +8,7 @@ records that were on their way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from mockbroker.core.groups.classic import ClassicGroup, GroupSettings
@@ -34,6 +34,8 @@ from mockbroker.core.groups.events import (
 )
 from mockbroker.core.groups.records import GroupRecord, group_metadata, parse
 from mockbroker.core.groups.states import TRANSITIONS, State
+from mockbroker.simulation.exhaustive.classic_clients import NO_GENERATION, Client, Slot
+from mockbroker.simulation.exhaustive.classic_group_key import state_key
 from mockbroker.simulation.exhaustive.world import Event, World, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record
@@ -45,50 +47,7 @@ TICKS_MAX = 50
 ROUNDS_OF_PEACE = 40
 
 NONE = ErrorCode.NONE
-NO_GENERATION = -1
 FORGOTTEN = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
-
-
-class Slot:
-    """One request. The group gives the very object back."""
-
-    __slots__ = ("client", "generation", "member_id")
-
-    def __init__(self, client: int, member_id: str, generation: int) -> None:
-        self.client = client
-        self.member_id = member_id
-        self.generation = generation
-
-
-class Client:
-    """What one client knows. `slot` is the request whose answer it waits for."""
-
-    __slots__ = (
-        "generation",
-        "instance_id",
-        "knows_id",
-        "listing",
-        "lives",
-        "member_id",
-        "offer",
-        "slot",
-        "step",
-    )
-
-    def __init__(self, instance_id: str | None, *, knows_id: bool) -> None:
-        self.instance_id = instance_id
-        self.knows_id = knows_id  # it speaks JoinGroup v4: a first join gives it an id (KIP-394)
-        self.lives = 0  # member ids drawn for it
-        self.offer = 0
-        self.slot: Slot | None = None
-        self.forget()
-
-    def forget(self) -> None:
-        """The process is a new one, or was told that nobody knows it."""
-        self.member_id = ""
-        self.generation = NO_GENERATION
-        self.step = "join"  # its duty
-        self.listing: tuple[str, ...] = ()
 
 
 class ClassicGroupWorld(World):
@@ -442,129 +401,5 @@ class ClassicGroupWorld(World):
             and sorted(c.member_id for c in self.clients) == sorted(group.roster.members)
         )
 
-    # -- what the future depends on ----------------------------------------------------------------
-
     def key(self) -> object:
-        group, roster = self.group, self.group.roster
-        names = self._names()
-        newest = group.generation
-        members = tuple(
-            (
-                names[m.member_id],
-                self._left(m.deadline_ms),
-                self._slot(m.join_slot),
-                self._slot(m.sync_slot),
-                m.is_new,
-                m.protocols,
-                self._share(m.assignment),
-            )
-            for m in roster.members.values()
-        )
-        clients = tuple(
-            (
-                names.get(c.member_id),
-                c.generation - newest if c.generation >= 0 else None,
-                c.step,
-                c.offer,
-                c.slot is not None,
-                tuple(names.get(each) for each in c.listing),
-            )
-            for c in self.clients
-        )
-        return (
-            group.state.value,
-            group._previous_state is State.EMPTY,
-            self.settings.initial_rebalance_delay_ms,
-            self.log_behind,
-            newest == 0,
-            self._left(group._join_deadline_ms),
-            self._left(group._sync_deadline_ms),
-            group._initial_remaining_ms,
-            group._member_joined_meanwhile,
-            group.protocol_name,
-            names.get(roster.leader or ""),
-            tuple(names[each] for each in group.pending_sync),
-            tuple((names[p], self._left(lease.deadline_ms)) for p, lease in roster.pending.items()),
-            members,
-            clients,
-            (self.leader_told[0] - newest, self.leader_told[1]),
-            self._image(self.log, names),
-            tuple(
-                (
-                    self._image(persist.image, names),
-                    persist.assignments is not None,
-                    None
-                    if persist.replaced is None
-                    else (
-                        names[persist.replaced.old_member_id],
-                        names[persist.replaced.new_member_id],
-                        persist.replaced.old_protocols,
-                        persist.replaced.slot in self.waiting,
-                    ),
-                )
-                for persist in self.on_the_way
-            ),
-        )
-
-    def _left(self, deadline_ms: int | None) -> int | None:
-        return None if deadline_ms is None else deadline_ms - self.now_ms
-
-    def _slot(self, slot: object | None) -> tuple[int, bool, int] | None:
-        if slot is None:
-            return None
-        assert isinstance(slot, Slot)
-        heard = self.clients[slot.client].slot is slot
-        return slot.client, heard, slot.generation - self.group.generation
-
-    def _share(self, assignment: bytes) -> object:
-        generation, _, member_id = assignment.decode().partition(":")
-        return generation and int(generation) - self.group.generation, member_id[:1]
-
-    def _image(self, image: GroupImage | None, names: dict[str, tuple[int, int]]) -> object:
-        if image is None:
-            return None
-        return (
-            image.generation - self.group.generation,
-            image.protocol,
-            names.get(image.leader or ""),
-            tuple(
-                (names[line.member_id], line.subscription, self._share(line.assignment))
-                for line in image.members
-            ),
-        )
-
-    def _names(self) -> dict[str, tuple[int, int]]:
-        """The member ids that somebody still knows: the client, and the number of its life."""
-        found: set[str] = set()
-        found.update(self._mentioned())
-        found.discard("")
-        names: dict[str, tuple[int, int]] = {}
-        counts = [0] * len(self.clients)
-        for member_id in sorted(found, key=_by_life):
-            index = int(member_id[0])
-            names[member_id] = (index, counts[index])
-            counts[index] += 1
-        return names
-
-    def _mentioned(self) -> Iterable[str]:
-        roster = self.group.roster
-        yield from roster.members
-        yield from roster.pending
-        yield roster.leader or ""
-        images = [persist.image for persist in self.on_the_way]
-        for image in [self.log, *images]:
-            if image is not None:
-                yield image.leader or ""
-                yield from (line.member_id for line in image.members)
-        for persist in self.on_the_way:
-            if persist.replaced is not None:
-                yield persist.replaced.old_member_id
-                yield persist.replaced.new_member_id
-        for client in self.clients:
-            yield client.member_id
-            yield from client.listing
-
-
-def _by_life(member_id: str) -> tuple[int, int]:
-    index, _, life = member_id.partition("-")
-    return int(index), int(life)
+        return state_key(self)

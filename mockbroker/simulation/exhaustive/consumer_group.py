@@ -14,9 +14,9 @@ The order of what is in the log is not part of a state's key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from mockbroker.core.groups.consumer.events import (
     Answer,
@@ -40,8 +40,17 @@ from mockbroker.core.groups.consumer.states import (
     GroupState,
     MemberState,
 )
-from mockbroker.core.groups.consumer.topics import TopicInfo
 from mockbroker.core.groups.events import Loaded, Tick
+from mockbroker.simulation.exhaustive.consumer_group_key import state_key
+from mockbroker.simulation.exhaustive.consumer_parties import (
+    NOTHING,
+    SUBSCRIPTIONS,
+    Client,
+    Partitions,
+    Topics,
+    by_topic,
+    flat,
+)
 from mockbroker.simulation.exhaustive.world import Event, World, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record
@@ -50,80 +59,12 @@ UNIT_MS = 1_000
 SESSION_MS = 3 * UNIT_MS
 INTERVAL_MS = UNIT_MS
 SETTINGS = ConsumerSettings(session_timeout_ms=SESSION_MS, assignment_interval_ms=INTERVAL_MS)
-SUBSCRIPTIONS = (frozenset("t"), frozenset("tu"), frozenset("u"))
 TICKS_MAX = 50
 ROUNDS_OF_PEACE = 25
 LIVES_MAX = 2  # member ids of one client
 
 NONE = ErrorCode.NONE
 NOT_STORED = ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-Partitions: TypeAlias = "frozenset[tuple[bytes, int]]"
-NOTHING: Partitions = frozenset()
-
-
-class Topics:
-    """The topics of the cluster, as groups see them."""
-
-    __slots__ = ("created_version", "infos", "version")
-
-    def __init__(self) -> None:
-        self.version = self.created_version = 0
-        self.infos: dict[str, TopicInfo] = {}
-        self.create("t", 2)
-
-    def create(self, name: str, partitions: int) -> None:
-        self.version += 1
-        self.created_version = self.version
-        self.infos[name] = TopicInfo(name.encode() * 16, name, partitions, name.encode())
-
-    def by_name(self, name: str) -> TopicInfo | None:
-        return self.infos.get(name)
-
-    def by_id(self, topic_id: bytes) -> TopicInfo | None:
-        return self.infos.get(topic_id[:1].decode())
-
-    def names(self) -> Iterable[str]:
-        return self.infos
-
-    def partitions(self, names: Iterable[str]) -> Partitions:
-        """The partitions of those topics that exist."""
-        infos = [self.infos[name] for name in names if name in self.infos]
-        return frozenset((info.topic_id, p) for info in infos for p in range(info.partitions))
-
-
-class Client:
-    """What one client knows. `assigned` is what it was told last, `owned` what it works on."""
-
-    __slots__ = (
-        "assigned",
-        "epoch",
-        "instance_id",
-        "lives",
-        "name",
-        "owned",
-        "rebalance_timeout_ms",
-        "topics",
-        "unsure",
-    )
-
-    def __init__(self, name: str, instance_id: str | None, rebalance_timeout_ms: int) -> None:
-        self.name = name
-        self.instance_id = instance_id
-        self.rebalance_timeout_ms = rebalance_timeout_ms
-        self.lives = 1
-        self.topics = SUBSCRIPTIONS[0]
-        self.forget()
-
-    @property
-    def member_id(self) -> str:
-        return f"{self.name}{self.lives}"
-
-    def forget(self) -> None:
-        """It is no member, and works on nothing."""
-        self.epoch = JOIN_EPOCH
-        self.unsure = False  # it heard no answer: its next heartbeat says all, and asks for all
-        self.assigned = self.owned = NOTHING
 
 
 class ConsumerGroupWorld(World):
@@ -285,7 +226,7 @@ class ConsumerGroupWorld(World):
                 instance_id=client.instance_id,
                 rebalance_timeout_ms=client.rebalance_timeout_ms if full else None,
                 topic_names=client.topics if full else None,
-                reported=None if owned is None else _by_topic(owned),
+                reported=None if owned is None else by_topic(owned),
             )
         )
         assert result is not None
@@ -345,7 +286,7 @@ class ConsumerGroupWorld(World):
                 must(result.epoch >= client.epoch, "a client is told no older epoch")
                 client.epoch = result.epoch
                 if result.assignment is not None:
-                    client.assigned = _flat(result.assignment)
+                    client.assigned = flat(result.assignment)
                     client.owned |= client.assigned
             case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.FENCED_MEMBER_EPOCH:
                 client.forget()
@@ -384,25 +325,25 @@ class ConsumerGroupWorld(World):
         owners: dict[tuple[bytes, int], int] = {}
         for member in group.members.values():
             for owned in (member.assigned, member.revoking):
-                for partition in _flat(owned):
+                for partition in flat(owned):
                     must(partition not in owners, "a partition has one owner at a time")
                     owners[partition] = member.epoch
         for client in self.clients:
             known = group.members.get(client.member_id)
             if known is None or client.epoch not in (known.epoch, known.previous_epoch):
                 continue  # it is going to be fenced
-            held = _flat(known.assigned) | _flat(known.revoking)
+            held = flat(known.assigned) | flat(known.revoking)
             must(client.owned <= held, "nobody is given what a member still works on")
         epochs = {(t, p): e for t, ps in group._owner_epochs.items() for p, e in ps.items()}
         must(epochs == owners, "the map of owners is that of the members")
-        targets = [p for target in group.targets.values() for p in _flat(target)]
+        targets = [p for target in group.targets.values() for p in flat(target)]
         must(len(targets) == len(set(targets)), "a partition is in one target")
 
     def _check_commits(self, member: ConsumerMember) -> None:
         group, member_id = self.group, member.member_id
         later = group.check_commit(member_id, member.instance_id, max(member.epoch, 0) + 1)
         must(later is not NONE, "a commit of an epoch that nobody was told is refused")
-        others = self.topics.partitions("tu") - _flat(member.assigned) - _flat(member.revoking)
+        others = self.topics.partitions("tu") - flat(member.assigned) - flat(member.revoking)
         for topic_id, partition in others:
             error = group.check_partition(member_id, member.epoch - 1, topic_id, partition)
             must(error is not NONE, "an old epoch commits only what it owned")
@@ -440,7 +381,7 @@ class ConsumerGroupWorld(World):
             and sorted(owned) == sorted(wanted)
         )
 
-    # -- what the future depends on ----------------------------------------------------------------
+    # -- copies ------------------------------------------------------------------------------------
 
     @classmethod
     def copies(cls, frozen: Any) -> Callable[[], World]:
@@ -459,54 +400,7 @@ class ConsumerGroupWorld(World):
         return world
 
     def key(self) -> object:
-        group = self.group
-        waits_ms = group.assignment_timestamp_ms + INTERVAL_MS - self.now_ms
-        return (
-            "u" in self.topics.infos,
-            self._old(group.assignment_epoch),
-            None if group.assignment_timestamp_ms == 0 else max(waits_ms, 0),
-            group._seen_version == self.topics.version,
-            group.metadata_hash,
-            tuple(self._member(group.members[m]) for m in sorted(group.members)),
-            tuple((m, tuple(sorted(_flat(group.targets[m])))) for m in sorted(group.targets)),
-            tuple(
-                (
-                    client.lives,
-                    SUBSCRIPTIONS.index(client.topics),
-                    self._old(client.epoch),
-                    client.unsure,
-                    tuple(sorted(client.assigned)),
-                    tuple(sorted(client.owned)),
-                )
-                for client in self.clients
-            ),
-            tuple(
-                sorted(
-                    (
-                        kind.name,
-                        member_id,
-                        (timer.deadline_ms or 0) - self.now_ms,
-                        None if timer.member_epoch is None else self._old(timer.member_epoch),
-                    )
-                    for (kind, member_id), timer in group._timers._timers.items()
-                )
-            ),
-        )
-
-    def _old(self, epoch: int) -> object:
-        """How old an epoch is; those that are none are themselves."""
-        return epoch if epoch <= 0 else (self.group.epoch - epoch,)
-
-    def _member(self, member: ConsumerMember) -> object:
-        return (
-            member.member_id,
-            self._old(member.epoch),
-            self._old(member.previous_epoch),
-            int(member.state),
-            tuple(sorted(member.topic_names)),
-            tuple((t, p, self._old(e)) for t, p, e in _epochs(member.assigned)),
-            tuple((t, p, self._old(e)) for t, p, e in _epochs(member.revoking)),
-        )
+        return state_key(self)
 
 
 def _copied(group: ConsumerGroup, topics: Topics) -> ConsumerGroup:
@@ -523,18 +417,3 @@ def _copied(group: ConsumerGroup, topics: Topics) -> ConsumerGroup:
         order = SetTimer(kind_of, member_id, timer.deadline_ms, timer.member_epoch)
         made._timers.set(order)
     return made
-
-
-def _flat(owned: Mapping[bytes, Iterable[int]]) -> Partitions:
-    return frozenset((topic_id, p) for topic_id, ps in owned.items() for p in ps)
-
-
-def _epochs(owned: Mapping[bytes, Mapping[int, int]]) -> list[tuple[bytes, int, int]]:
-    return sorted((t, p, epoch) for t, ps in owned.items() for p, epoch in ps.items())
-
-
-def _by_topic(partitions: Partitions) -> dict[bytes, tuple[int, ...]]:
-    found: dict[bytes, tuple[int, ...]] = {}
-    for topic_id, partition in sorted(partitions):
-        found[topic_id] = (*found.get(topic_id, ()), partition)
-    return found

@@ -35,12 +35,12 @@ class Plan(NamedTuple):
 
 
 _PLANS = (
-    Plan(ClassicGroupWorld, 3, 5, 200),
-    Plan(ConsumerGroupWorld, 3, 5, 200),
-    Plan(TransactionalIdWorld, 7, 11, 50),
-    Plan(FetchSessionsWorld, 3, 5, 50),
-    Plan(ReplicasByFetch, 6, 9, 100),
-    Plan(ReplicasByEpoch, 6, 9, 100),
+    Plan(ClassicGroupWorld, 3, 4, 200),
+    Plan(ConsumerGroupWorld, 3, 4, 200),
+    Plan(TransactionalIdWorld, 6, 10, 50),
+    Plan(FetchSessionsWorld, 3, 4, 50),
+    Plan(ReplicasByFetch, 5, 8, 100),
+    Plan(ReplicasByEpoch, 5, 8, 100),
     Plan(ReplicasByHighWatermark, 3, 3, 100, sound=False),
 )
 PLANS: dict[str, Plan] = {plan.world.name: plan for plan in _PLANS}

@@ -15,20 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from mockbroker.core.log.epoch_cache import NO_OFFSET
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.log.segments import RollLimits
 from mockbroker.core.replication.fetcher import (
     Answer,
     AskEpochEnd,
-    Diverged,
     EpochEnd,
     Fetch,
     Fetched,
     FetcherState,
     Follow,
     Halt,
-    OutOfRange,
     Pause,
     Question,
     Refused,
@@ -38,87 +34,27 @@ from mockbroker.core.replication.fetcher import (
 )
 from mockbroker.core.replication.fetcher import Event as Told
 from mockbroker.core.replication.replica import Replica
+from mockbroker.simulation.exhaustive.replica_nodes import (
+    LIMITS,
+    NOBODY,
+    Node,
+    Records,
+    astray,
+    copied,
+    records,
+    spelt,
+)
 from mockbroker.simulation.exhaustive.world import Event, World, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, Record, build_batch
 
-LIMITS = RollLimits(segment_bytes=1 << 20, segment_ms=1 << 40)
 RECORDS_MAX = 3
 EPOCHS_MAX = 3
 ANSWERS_MAX = 2  # on their way to one follower
 ROUNDS_OF_PEACE = 40
-NOBODY = -1
 UNKNOWN = -1
 FETCH_BYTES = 1  # one batch at a time
 BATCHES = tuple(bytes(build_batch([Record(timestamp=n, value=b"")])) for n in range(RECORDS_MAX))
-
-# Epoch and number of each record of a log.
-Records = tuple[tuple[int, int], ...]
-
-
-class Node:
-    """One broker with its copy: what it knows of the leadership, and what it waits for."""
-
-    __slots__ = (
-        "alive",
-        "answers",
-        "confirmed",
-        "died_at",
-        "epoch",
-        "epoch_start",
-        "fetcher",
-        "isr",
-        "known",
-        "leads",
-        "node_id",
-        "paused",
-        "question",
-    )
-
-    def __init__(self, node_id: int, fetcher: ReplicaFetcher) -> None:
-        self.node_id = node_id
-        self.fetcher = fetcher
-        self.alive = True
-        self.died_at = NOBODY  # the last epoch in which it crashed
-        self.epoch = NOBODY  # of the leadership that it has learnt of
-        self.leads = False
-        self.isr: frozenset[int] = frozenset()  # as the leader knows it
-        self.known: dict[int, int] = {}  # follower -> the offset it fetched last
-        self.epoch_start = 0
-        self.question: Question | None = None
-        self.answers: tuple[Answer, ...] = ()  # on their way, the oldest first
-        self.paused: int | None = None
-        self.confirmed = False  # this leader has answered with records, or with none to come
-
-    @property
-    def log(self) -> ReplicaLog:
-        return self.fetcher.replica.log
-
-    @property
-    def high_watermark(self) -> int:
-        return self.fetcher.replica.high_watermark
-
-    def copy(self) -> Node:
-        fetcher = self.fetcher
-        replica = Replica(self.node_id, _copied(self.log), self.high_watermark)
-        made = ReplicaFetcher(replica, LIMITS, fetcher.truncation)
-        made.state = fetcher.state
-        made.following = fetcher.following
-        made._number = fetcher._number
-        made._settled = fetcher._settled
-        node = Node(self.node_id, made)
-        node.alive = self.alive
-        node.died_at = self.died_at
-        node.epoch = self.epoch
-        node.leads = self.leads
-        node.isr = self.isr
-        node.known = dict(self.known)
-        node.epoch_start = self.epoch_start
-        node.question = self.question
-        node.answers = self.answers
-        node.paused = self.paused
-        node.confirmed = self.confirmed
-        return node
 
 
 class ReplicasWorld(World):
@@ -244,9 +180,9 @@ class ReplicasWorld(World):
             return Refused(number, ErrorCode.FENCED_LEADER_EPOCH)
         if isinstance(question, AskEpochEnd):
             return EpochEnd(number, *log.epochs.end_offset_for(question.epoch, log.end_offset))
-        astray = _astray(question, log)
-        if astray is not None:
-            return astray
+        elsewhere = astray(question, log)
+        if elsewhere is not None:
+            return elsewhere
         taken = log.cut_out(question.offset, FETCH_BYTES)
         answer = Fetched(number, taken, leader.high_watermark, log.start_offset)
         self._note_fetch(leader, n, question.offset)
@@ -323,7 +259,7 @@ class ReplicasWorld(World):
     def on_crash(self, n: int, how: str = "") -> None:
         """The process is gone. Its log stays, and its checkpoint, which may be an old one."""
         node = self.nodes[n]
-        log = _copied(node.log)
+        log = copied(node.log)
         high_watermark = 0 if how else node.high_watermark
         replica = Replica(n, log, high_watermark)
         dead = Node(n, ReplicaFetcher(replica, LIMITS, self.truncation))
@@ -357,7 +293,7 @@ class ReplicasWorld(World):
         if offset <= leader.high_watermark:
             return
         leader.fetcher.replica.follow_high_watermark(offset)
-        below = _records(leader.log)[:offset]
+        below = records(leader.log)[:offset]
         known = min(len(below), len(self.committed))
         must(below[:known] == self.committed[:known], "what is committed stays what it is")
         if len(below) > len(self.committed):
@@ -373,7 +309,7 @@ class ReplicasWorld(World):
     # -- what must hold ----------------------------------------------------------------------------
 
     def check(self) -> None:
-        logs = [_records(node.log) for node in self.nodes]
+        logs = [records(node.log) for node in self.nodes]
         common = min(node.high_watermark for node in self.nodes)
         must(logs[0][:common] == logs[1][:common], "logs are equal below the high watermark")
         for n in self.isr:
@@ -421,7 +357,7 @@ class ReplicasWorld(World):
             else:
                 self.on_wake(follower)
             self.check()
-        logs = [_records(node.log) for node in self.nodes]
+        logs = [records(node.log) for node in self.nodes]
         must(logs[0] == logs[1], "in peace both have the same")
         must(self.isr == {0, 1}, "in peace both are in sync")
         marks = {node.high_watermark for node in self.nodes}
@@ -458,11 +394,11 @@ class ReplicasWorld(World):
     def _node(self, node: Node) -> object:
         fetcher = node.fetcher
         said = tuple(
-            (answer.number == fetcher._number, type(answer).__name__, _spelt(answer))
+            (answer.number == fetcher._number, type(answer).__name__, spelt(answer))
             for answer in node.answers
         )
         return (
-            _records(node.log),
+            records(node.log),
             node.log.epochs.entries,
             node.high_watermark,
             node.alive,
@@ -500,47 +436,3 @@ class ReplicasByHighWatermark(ReplicasWorld):
 
     name = "replicas-hw"
     truncation = Truncation.HIGH_WATERMARK
-
-
-def _copied(log: ReplicaLog) -> ReplicaLog:
-    """A log of its own with the same contents, and with the epochs that wrote nothing yet."""
-    copy = log.fork()
-    for epoch, start_offset in log.epochs.entries:
-        if epoch > copy.epochs.latest:
-            copy.epochs.assign(epoch, start_offset)
-    return copy
-
-
-def _records(log: ReplicaLog) -> Records:
-    """What a log holds, offset by offset: each batch here has one record."""
-    headers = map(BatchHeader, log.batches())
-    return tuple((header.leader_epoch, header.max_timestamp) for header in headers)
-
-
-def _astray(fetch: Fetch, log: ReplicaLog) -> Answer | None:
-    """What a follower is told whose history is another one (KafkaApis, Partition.readRecords)."""
-    if fetch.last_epoch >= 0:
-        epoch, end_offset = log.epochs.end_offset_for(fetch.last_epoch, log.end_offset)
-        if end_offset == NO_OFFSET:
-            return OutOfRange(fetch.number, log.start_offset, log.end_offset)
-        if epoch < fetch.last_epoch or end_offset < fetch.offset:
-            return Diverged(fetch.number, epoch, end_offset)
-    if fetch.offset > log.end_offset:
-        return OutOfRange(fetch.number, log.start_offset, log.end_offset)
-    return None
-
-
-def _spelt(answer: Answer) -> object:
-    """What an answer says, without its number."""
-    if isinstance(answer, Fetched):
-        taken = answer.taken
-        records = (
-            ()
-            if taken is None
-            else tuple(
-                (BatchHeader(batch).base_offset, BatchHeader(batch).leader_epoch)
-                for batch in taken.batches.batches()
-            )
-        )
-        return records, answer.high_watermark
-    return tuple(answer)[1:]

@@ -35,12 +35,19 @@ from mockbroker.core.txn.events import (
     Reply,
     SendMarkers,
     Tick,
-    TransactionImage,
 )
 from mockbroker.core.txn.events import Event as Told
 from mockbroker.core.txn.machine import EPOCHS_BUMPED_SINCE, TransactionalId
 from mockbroker.core.txn.records import key_of, parse, value_of
 from mockbroker.core.txn.states import State
+from mockbroker.simulation.exhaustive.transaction_log import PREPARED, TransactionLog
+from mockbroker.simulation.exhaustive.transaction_parties import (
+    NEVER_OPENED,
+    Client,
+    Entry,
+    Slot,
+)
+from mockbroker.simulation.exhaustive.transactional_id_key import state_key
 from mockbroker.simulation.exhaustive.world import Event, World, must
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record
@@ -49,49 +56,10 @@ UNIT_MS = 1_000
 TIMEOUT_MS = UNIT_MS
 TICKS_MAX = 50
 ROUNDS_OF_PEACE = 12
-NEVER_OPENED = 0
 
 NONE = ErrorCode.NONE
 NOT_STORED = ErrorCode.COORDINATOR_NOT_AVAILABLE
-PREPARED = {State.PREPARE_COMMIT: True, State.PREPARE_ABORT: False}
-COMPLETE = {State.COMPLETE_COMMIT: True, State.COMPLETE_ABORT: False}
 PARTITIONS = (("t", 0), ("t", 1))
-
-
-class Slot(msgspec.Struct, frozen=True):
-    """One request: who asked for what, and what it went by then."""
-
-    client: int
-    asked: str
-    producer_id: int
-    epoch: int
-    lost: bool
-    transaction: int
-    committed: bool = False
-    partition: tuple[str, int] | None = None
-
-
-class Client:
-    """What one producer knows. `transaction` is the last one that it has added to."""
-
-    __slots__ = ("epoch", "producer_id", "slot", "transaction", "version")
-
-    def __init__(self, version: int) -> None:
-        self.version = version
-        self.producer_id = NO_PRODUCER_ID
-        self.epoch = NO_PRODUCER_EPOCH
-        self.transaction = NEVER_OPENED
-        self.slot: Slot | None = None
-
-
-class Entry:
-    """What a partition knows of one producer id: its epoch, and the transaction it has open."""
-
-    __slots__ = ("epoch", "open")
-
-    def __init__(self) -> None:
-        self.epoch = NO_PRODUCER_EPOCH
-        self.open = NEVER_OPENED
 
 
 class TransactionalIdWorld(World):
@@ -112,14 +80,12 @@ class TransactionalIdWorld(World):
         self.server_version = server_version
         self.clients = (Client(versions[0]), Client(versions[1]))
         self.id: TransactionalId | None = None
-        self.log: TransactionImage | None = None
+        self.log = TransactionLog()
         self.on_the_way: Persist | None = None
         self.errands: dict[tuple[str, int], SendMarkers] = {}
         self.entries: dict[tuple[tuple[str, int], int], Entry] = {}
         self.waiting: list[Slot] = []
         self.next_producer_id = 1
-        self.transaction = NEVER_OPENED  # the last one that the log has opened
-        self.decisions: dict[int, bool] = {}
         self.given: dict[tuple[int, int], int] = {}  # producer id and epoch -> client
 
     @classmethod
@@ -144,7 +110,7 @@ class TransactionalIdWorld(World):
         image = msgspec.structs.replace(
             new_image(self._new_producer_id(), TIMEOUT_MS, 0), epoch=EPOCH_GIVEN_MAX - 2
         )
-        self.id, self.log = TransactionalId("x", image), image
+        self.id, self.log.image = TransactionalId("x", image), image
 
     # -- what may happen ---------------------------------------------------------------------------
 
@@ -197,9 +163,6 @@ class TransactionalIdWorld(World):
     def on_add(self, index: int, number: int) -> None:
         client = self.clients[index]
         slot = self._ask(index, "add", "", partition=PARTITIONS[number])
-        if self.id is None:
-            self._answered(Reply(slot, AddResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
-            return
         self._tell(
             AddPartitions(
                 slot=slot,
@@ -220,15 +183,7 @@ class TransactionalIdWorld(World):
         if verdict != [NONE]:
             return
         must(self.id.state is State.ONGOING, "only what is open can be written to")
-        entry = self._entry(partition, client.producer_id)
-        if client.epoch < entry.epoch:
-            return
-        must(
-            entry.open in (NEVER_OPENED, self.transaction),
-            "no transaction begins where another one is open",
-        )
-        entry.epoch = client.epoch
-        entry.open = self.transaction
+        self._entry(partition, client.producer_id).write(client.epoch, self.log.transaction)
 
     def on_commit(self, index: int, lost: str = "") -> None:
         self._end(index, lost, committed=True)
@@ -239,9 +194,6 @@ class TransactionalIdWorld(World):
     def _end(self, index: int, lost: str, *, committed: bool) -> None:
         client = self.clients[index]
         slot = self._ask(index, "end", lost, committed=committed)
-        if self.id is None:
-            self._answered(Reply(slot, EndResult(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
-            return
         self._tell(
             EndTransaction(
                 slot=slot,
@@ -267,18 +219,7 @@ class TransactionalIdWorld(World):
         """A marker is with its partition's leader; unless the answer is lost, that is known."""
         partition = PARTITIONS[number]
         order = self.errands[partition]
-        entry = self._entry(partition, order.producer_id)
-        late = order.version >= EPOCHS_BUMPED_SINCE and order.epoch == entry.epoch
-        must(
-            order.epoch >= entry.epoch and not (late and entry.open),
-            "the leader takes the marker of a decision",
-        )
-        if entry.open:
-            must(
-                self.decisions.get(entry.open) is order.committed,
-                "a marker says what was decided of the transaction that it ends",
-            )
-        entry.epoch, entry.open = order.epoch, NEVER_OPENED
+        self._entry(partition, order.producer_id).mark(order, self.log.decisions)
         if not how:
             del self.errands[partition]
             self._tell(Marked((partition,)))
@@ -288,16 +229,14 @@ class TransactionalIdWorld(World):
         end_ms = self.now_ms + UNIT_MS
         for _ in range(TICKS_MAX):
             due_ms = self.id.deadline_ms()
-            if due_ms is None or due_ms > end_ms or self._is_stuck(due_ms):
+            # A deadline that has passed while a record is on its way has to wait for that.
+            late = due_ms is not None and due_ms <= self.now_ms and self.on_the_way is not None
+            if due_ms is None or due_ms > end_ms or late:
                 self.now_ms = end_ms
                 return
             self.now_ms = max(due_ms, self.now_ms)
             self._tell(Tick(spare_id=self._spare_id(), server_version=self.server_version))
         must(condition=False, sentence="the id has nothing left to do at some time")
-
-    def _is_stuck(self, due_ms: int) -> bool:
-        """A deadline that has passed already, while a record is on its way: it has to wait."""
-        return due_ms <= self.now_ms and self.on_the_way is not None
 
     def on_expire(self) -> None:
         self._tell(Expire(0))
@@ -312,8 +251,8 @@ class TransactionalIdWorld(World):
         for client in self.clients:
             client.slot = None
         self.id = None
-        if self.log is not None:
-            value = value_of(self.log, self.server_version)
+        if self.log.image is not None:
+            value = value_of(self.log.image, self.server_version)
             read = parse(Record(key=key_of("x"), value=value))
             assert read is not None
             assert read.image is not None
@@ -327,8 +266,8 @@ class TransactionalIdWorld(World):
         return self.next_producer_id - 1
 
     def _spare_id(self) -> int:
-        assert self.id is not None
-        return self._new_producer_id() if self.id.wants_spare_id else NO_PRODUCER_ID
+        wanted = self.id is not None and self.id.wants_spare_id
+        return self._new_producer_id() if wanted else NO_PRODUCER_ID
 
     def _entry(self, partition: tuple[str, int], producer_id: int) -> Entry:
         return self.entries.setdefault((partition, producer_id), Entry())
@@ -343,16 +282,8 @@ class TransactionalIdWorld(World):
         partition: tuple[str, int] | None = None,
     ) -> Slot:
         client = self.clients[index]
-        slot = Slot(
-            index,
-            asked,
-            client.producer_id,
-            client.epoch,
-            bool(lost),
-            client.transaction,
-            committed,
-            partition,
-        )
+        went_by = (client.producer_id, client.epoch)
+        slot = Slot(index, asked, *went_by, bool(lost), client.transaction, committed, partition)
         self.waiting.append(slot)
         if not lost:
             client.slot = slot
@@ -360,7 +291,10 @@ class TransactionalIdWorld(World):
 
     def _tell(self, event: Told, slot: Slot | None = None) -> None:
         transaction = self.id
-        assert transaction is not None
+        if transaction is None:  # the shard's answer
+            kind = AddResult if slot and slot.asked == "add" else EndResult
+            self._answered(Reply(slot, kind(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
+            return
         pending = transaction.pending is not None
         in_force = slot is not None and (
             (slot.producer_id, slot.epoch) == (transaction.producer_id, transaction.epoch)
@@ -386,8 +320,8 @@ class TransactionalIdWorld(World):
                 assert isinstance(effect, Moved)
 
     def _send(self, order: SendMarkers) -> None:
-        assert self.log is not None
-        must(PREPARED.get(self.log.state) is order.committed, "markers say what the log says")
+        assert self.log.image is not None
+        must(PREPARED.get(self.log.image.state) is order.committed, "markers say what the log says")
         must(not self.errands, "markers set out once")
         self.errands = dict.fromkeys(order.partitions, order)
 
@@ -395,28 +329,11 @@ class TransactionalIdWorld(World):
         """The record on its way is in the log."""
         persist, self.on_the_way = self.on_the_way, None
         assert persist is not None
-        image, before = persist.image, self.log
-        state = None if before is None else before.state
-        must(
-            state not in PREPARED
-            or (image is not None and COMPLETE.get(image.state) is PREPARED[state]),
-            "a decision is followed by its completion and by nothing else",
-        )
-        if image is not None and before is not None and image.producer_id == before.producer_id:
-            must(image.epoch >= before.epoch, "the epoch in the log only rises")
-        if image is not None:
-            if image.state is State.ONGOING and state is not State.ONGOING:
-                self.transaction += 1
-            elif image.state in PREPARED and state is State.ONGOING:
-                must(self.transaction not in self.decisions, "a transaction is decided once")
-                self.decisions[self.transaction] = PREPARED[image.state]
-            elif image.state in COMPLETE:
-                hanging = [entry for entry in self.entries.values() if entry.open]
-                must(not hanging, "an end is complete when every partition has its marker")
-        self.log = image
+        self.log.append(persist.image, hanging=any(e.open for e in self.entries.values()))
         slot = persist.slot
         if isinstance(slot, Slot) and slot.asked == "add":
-            self.clients[slot.client].transaction = self.transaction  # whether it hears or not
+            # Whether it hears or not.
+            self.clients[slot.client].transaction = self.log.transaction
         return persist
 
     def _answered(self, reply: Reply) -> None:
@@ -452,12 +369,12 @@ class TransactionalIdWorld(World):
         must((slot.producer_id, slot.epoch) == in_force, "an old epoch adds nothing")
         must(self.id.state is State.ONGOING, "what is added is in an open transaction")
         must(slot.partition in self.id.partitions, "what is added is in the transaction")
-        self.clients[slot.client].transaction = self.transaction
+        self.clients[slot.client].transaction = self.log.transaction
 
     def _ended(self, slot: Slot, result: EndResult) -> None:
         if slot.transaction != NEVER_OPENED:
             must(
-                self.decisions.get(slot.transaction) is slot.committed,
+                self.log.decisions.get(slot.transaction) is slot.committed,
                 "an end is confirmed only if it is what was decided",
             )
         if self.clients[slot.client].version >= EPOCHS_BUMPED_SINCE:
@@ -470,7 +387,7 @@ class TransactionalIdWorld(World):
         if transaction is None:
             must(not self.waiting, "whoever waits is answered")
             return
-        must(0 <= transaction.epoch <= EPOCH_MAX or self.log is None, "an epoch is one")
+        must(0 <= transaction.epoch <= EPOCH_MAX or self.log.image is None, "an epoch is one")
         must(len(self.waiting) <= 1, "one request waits at a time")
         must(not self.waiting or self.on_the_way is not None, "whoever waits, waits for a record")
         must(
@@ -478,7 +395,7 @@ class TransactionalIdWorld(World):
             "while a record is on its way, a move is pending",
         )
         if self.on_the_way is None:
-            assert self.log is None or transaction.state is self.log.state
+            assert self.log.image is None or transaction.state is self.log.image.state
         if transaction.state in PREPARED:
             missing = set(transaction.partitions)
             must(missing == set(self.errands), "markers are on their way to whoever lacks one")
@@ -489,7 +406,7 @@ class TransactionalIdWorld(World):
         if transaction.state is State.ONGOING:
             must(transaction.deadline_ms() is not None, "an open transaction will time out")
         for entry in self.entries.values():
-            decided = self.decisions.get(entry.open)
+            decided = self.log.decisions.get(entry.open)
             must(
                 not entry.open or decided is None or transaction.state in PREPARED,
                 "no record hangs in a transaction that is over",
@@ -498,9 +415,8 @@ class TransactionalIdWorld(World):
     def settle(self) -> None:
         self._run_errands()
         for client in self.clients:
-            client.slot = None
+            client.slot, client.producer_id = None, NO_PRODUCER_ID
         client = self.clients[0]
-        client.producer_id = NO_PRODUCER_ID
         for _ in range(ROUNDS_OF_PEACE):
             self.on_init(0)
             self._run_errands()
@@ -530,94 +446,5 @@ class TransactionalIdWorld(World):
                 return
         must(condition=False, sentence="what is decided is completed in peace")
 
-    # -- what the future depends on ----------------------------------------------------------------
-
     def key(self) -> object:
-        return (
-            self.server_version,
-            tuple(self._client(client) for client in self.clients),
-            None if self.id is None else self._machine(self.id),
-            self._image(self.log),
-            None if self.on_the_way is None else self._image(self.on_the_way.image),
-            tuple(
-                (partition, self._pair(order.producer_id, order.epoch), order.version)
-                for partition, order in sorted(self.errands.items())
-            ),
-            tuple(
-                (partition, self._pair(producer_id, entry.epoch), self._number(entry.open))
-                for (partition, producer_id), entry in sorted(self.entries.items())
-                if entry.open or self._matters(producer_id)
-            ),
-            tuple(self._slot(slot) for slot in self.waiting),
-            tuple(
-                (self._pair(*pair), client)
-                for pair, client in sorted(self.given.items())
-                if self._matters(pair[0]) and pair[1] >= (self.id.epoch if self.id else 0)
-            ),
-            self.decisions.get(self.transaction),
-        )
-
-    def _matters(self, producer_id: int) -> bool:
-        known = {client.producer_id for client in self.clients}
-        if self.id is not None:
-            known |= {self.id.producer_id, self.id.next_producer_id, self.id.previous_producer_id}
-        return producer_id in known and producer_id != NO_PRODUCER_ID
-
-    def _pair(self, producer_id: int, epoch: int) -> object:
-        """A producer id and epoch, as seen from those in force."""
-        if self.id is None or producer_id == NO_PRODUCER_ID:
-            return producer_id - self.next_producer_id, epoch
-        return producer_id - self.id.producer_id, epoch - self.id.epoch
-
-    def _number(self, transaction: int) -> object:
-        """How long ago a transaction was opened, and what became of it."""
-        if transaction == NEVER_OPENED:
-            return None
-        return self.transaction == transaction, self.decisions.get(transaction)
-
-    def _client(self, client: Client) -> object:
-        return (
-            client.version,
-            self._pair(client.producer_id, client.epoch) if client.producer_id >= 0 else None,
-            self._number(client.transaction),
-            client.slot is not None,
-        )
-
-    def _slot(self, slot: Slot) -> object:
-        return (
-            slot.client,
-            slot.asked,
-            slot.lost,
-            slot.committed,
-            self._pair(slot.producer_id, slot.epoch),
-            self._number(slot.transaction),
-        )
-
-    def _machine(self, transaction: TransactionalId) -> object:
-        image = transaction.image()
-        completion = transaction._completion
-        retry_ms = transaction._retry_ms
-        return (
-            self._image(image),
-            self._pair(transaction.previous_producer_id, 0),
-            min(EPOCH_MAX - transaction.epoch, 4),
-            transaction.last_epoch - transaction.epoch if transaction.last_epoch >= 0 else None,
-            transaction.pending.value if transaction.pending else None,
-            None if completion is None else self._image(completion),
-            None if retry_ms is None else retry_ms - self.now_ms,
-            transaction._epoch_fence_failed,
-            type(transaction._event).__name__,
-        )
-
-    def _image(self, image: TransactionImage | None) -> object:
-        if image is None:
-            return None
-        open_ms = image.start_ms - self.now_ms if image.state is State.ONGOING else None
-        return (
-            image.state.value,
-            self._pair(image.producer_id, image.epoch),
-            self._pair(image.next_producer_id, 0) if image.next_producer_id >= 0 else None,
-            image.partitions,
-            open_ms,
-            image.version,
-        )
+        return state_key(self)
