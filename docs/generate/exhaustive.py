@@ -14,7 +14,6 @@ from types import ModuleType
 
 from markdown import page as join
 from markdown import table
-from state_tables import theory
 
 from mockbroker.simulation.exhaustive.counts import read_counts
 from mockbroker.simulation.exhaustive.plans import PLANS, Plan
@@ -74,7 +73,7 @@ def _sections() -> list[str]:
             "\n\n".join(
                 (
                     "## " + ", ".join(f"`{plan.world.name}`" for plan in plans),
-                    theory(module),
+                    inspect.getdoc(module) or "",
                     "Beginnings: " + "; ".join(plans[0].world.beginnings) + ".",
                     "What must hold:",
                     "\n".join(f"- {sentence}" for sentence in sentences),
@@ -88,8 +87,9 @@ def _sentences(module: ModuleType) -> list[str]:
     """What the calls of `must` say, each once: the module's, then those of what is around it."""
     found: dict[str, None] = {}
     tree = ast.parse(inspect.getsource(module))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "must":
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for node in sorted(calls, key=lambda call: call.lineno):
+        if getattr(node.func, "id", "") == "must":
             for value in (*node.args[1:], *(keyword.value for keyword in node.keywords)):
                 if isinstance(value, ast.Constant) and isinstance(value.value, str):
                     found.setdefault(value.value)
