@@ -64,7 +64,6 @@ class ReplicaLog(BatchStore):
         "end_offset",
         "epochs",
         "first_dirty_offset",
-        "flushed_offset",
         "producers",
         "start_offset",
     )
@@ -76,7 +75,6 @@ class ReplicaLog(BatchStore):
         self.epochs = EpochCache()
         self.producers = ProducerStates()
         self.first_dirty_offset = start_offset
-        self.flushed_offset = 0  # below it everything was flushed, as an orderly end does
         self.cuts = 0
         self._segments = Segments(start_offset)
         self._has_holes = False
@@ -141,7 +139,6 @@ class ReplicaLog(BatchStore):
         copy.epochs = self.epochs.fork(self.end_offset)
         copy.producers = self.producers.fork()
         copy.first_dirty_offset = self.first_dirty_offset
-        copy.flushed_offset = self.flushed_offset
         copy._segments = self._segments.fork()
         copy._has_holes = self._has_holes
         copy._freed_maxima = dict(self._freed_maxima)
@@ -377,11 +374,10 @@ class ReplicaLog(BatchStore):
         """Drop every batch that reaches to `offset` or beyond; False if the log ends before it.
 
         The log then ends at `offset` (LocalLog.truncateTo). Producer state is made anew from the
-        batches that are left.
+        batches that are left. Epochs under which nothing was written go in any case: a broker that
+        led for a moment has one at its log end (UnifiedLog.truncateTo).
         """
         if offset >= self.end_offset:
-            # Whoever led here and wrote nothing noted an epoch that the log does not have
-            # (UnifiedLog.truncateTo).
             self.epochs.truncate_from_end(self.end_offset)
             return False
         if offset < self._segments.base_offsets[0]:
@@ -401,7 +397,7 @@ class ReplicaLog(BatchStore):
         active = range(bisect_left(self._base_offsets, segments.base_offsets[-1]), count)
         segments.max_timestamps[-1] = max(map(self._max_timestamp, active), default=NO_TIMESTAMP)
         self.epochs.truncate_from_end(offset)
-        self._replay_producers()
+        self.replay_producers()
         return True
 
     def truncate_fully(self, offset: int) -> None:
@@ -414,7 +410,7 @@ class ReplicaLog(BatchStore):
         self.epochs.truncate_from_end(0)
         self.producers.clear()
 
-    def _replay_producers(self) -> None:
+    def replay_producers(self) -> None:
         """Read the producers' state from the batches; what was written before those stays known."""
         first = self._base_offsets[0] if self._base_offsets else self.end_offset
         self.producers.forget_from(first)

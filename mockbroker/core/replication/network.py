@@ -4,8 +4,8 @@ A *link* leads from one broker to another, one way. It can be cut, so that what 
 lost, also what is on its way; and it can be slow. Even the fastest message arrives later than it
 was sent: it is handed over by a timer, never within the sender's call.
 
-Clients are not on this network. Whether a broker reaches the controller is told by the links
-between the two, see `isolation`.
+Clients are not on this network. A broker hears the controller as long as both links between the two
+are up, see `controller`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,14 @@ class Network:
     def is_up(self, sender: int, receiver: int) -> bool:
         return (sender, receiver) not in self._down
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether every link is up and takes no time, and nobody is watching."""
+        return not (self._down or self._delays or self.hooks)
+
     def is_direct(self, left: int, right: int) -> bool:
         """Whether the two reach each other both ways at once, and nobody is watching."""
-        if not (self._down or self._delays or self.hooks):
+        if self.is_quiet:
             return True
         both = ((left, right), (right, left))
         return not self.hooks and not any(x in self._down or x in self._delays for x in both)
@@ -86,25 +91,62 @@ class Network:
     def cut_links(self) -> frozenset[Link]:
         return frozenset(self._down)
 
+    def groups(self, node_ids: Iterable[int]) -> list[set[int]]:
+        """The brokers in groups that reach each other, directly or over others."""
+        rest = set(node_ids)
+        groups = []
+        while rest:
+            group: set[int] = set()
+            found = {min(rest)}
+            while found:
+                rest -= found
+                group |= found
+                found = {
+                    other
+                    for node_id in found
+                    for other in rest
+                    if self.is_up(node_id, other) and self.is_up(other, node_id)
+                }
+            groups.append(group)
+        return groups
+
     # -- messages ----------------------------------------------------------------------------------
 
-    def send(self, message: Message, deliver: Callable[[], None], delay_ms: int = 0) -> bool:
-        """Hand `message` over by calling `deliver` when it arrives; False if it is lost already.
+    def send(
+        self,
+        message: Message,
+        deliver: Callable[[], None],
+        delay_ms: int = 0,
+        lost: Callable[[], None] | None = None,
+    ) -> None:
+        """Hand `message` over by calling `deliver` when it arrives, or `lost` when it does not.
 
-        A real sender would not learn that. Here it may save the timer by which it gives up waiting.
+        A real sender would not learn of the loss. Here `lost` sets the timer by which the sender
+        gives up waiting, which most messages then do without.
         """
         link = (message.sender, message.receiver)
-        if link in self._down:
-            return False
-        for hook in self.hooks:
+        is_lost = link in self._down
+        for hook in () if is_lost else self.hooks:
             verdict = hook(message)
-            if verdict == LOSE:
-                return False
-            delay_ms += verdict or 0
+            is_lost |= verdict == LOSE
+            delay_ms += max(verdict or 0, 0)
 
         def arrive() -> None:
             if link not in self._down:
                 deliver()
+            elif lost is not None:
+                lost()
 
-        self._timers.call_at(self._now_ms() + self._delays.get(link, 0) + delay_ms, arrive)
-        return True
+        if not is_lost:
+            self._timers.call_at(self._now_ms() + self._delays.get(link, 0) + delay_ms, arrive)
+        elif lost is not None:
+            lost()
+
+
+def links_between(
+    left: Iterable[int], right: Iterable[int], *, both_ways: bool
+) -> set[tuple[int, int]]:
+    """The links from each broker on one side to each on the other."""
+    left, right = set(left), set(right)
+    links = {(a, b) for a in left for b in right if a != b}
+    return links | {(b, a) for a, b in links} if both_ways else links
