@@ -21,6 +21,7 @@ import command_line
 import configs
 import consumer_group_states
 import error_codes
+import exhaustive
 import fault_rules
 import faults
 import group_states
@@ -45,6 +46,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "command-line.md": command_line.page,
     REFERENCE / "configs.md": configs.page,
     REFERENCE / "error-codes.md": error_codes.page,
+    REFERENCE / "exhaustive.md": exhaustive.page,
     REFERENCE / "faults.md": faults.page,
     REFERENCE / "fault-rules.md": fault_rules.page,
     REFERENCE / "replica-fetcher.md": replica_fetcher.page,
