@@ -65,7 +65,7 @@ class ClusterServer:
         self.timekeeper = Timekeeper(self.cluster.timers, self.clock, self._spare_clients)
         self.hosts = {
             broker.node_id: BrokerHost(broker, self._listeners(index), self._connect)
-            for index, broker in enumerate(self.cluster.brokers.values())
+            for index, broker in enumerate(self.cluster.processes.values())
         }
         self._trace = trace
         self._connection_ids = 0

@@ -128,7 +128,11 @@ def _put_brokers(cluster: Cluster, image: ClusterImage) -> None:
             cluster.processes[each.node_id] = broker
         _put_broker(cluster, broker, each)
     cluster.brokers.clear()
-    cluster.brokers.update((node_id, cluster.processes[node_id]) for node_id in sorted(wanted))
+    cluster.brokers.update(
+        (node_id, cluster.processes[node_id])
+        for node_id, each in sorted(wanted.items())
+        if each.registered
+    )
     controller = cluster.controller
     cluster.image.controller_id = settings.controller_id
     controller.epoch = max(controller.epoch, settings.controller_epoch)
@@ -273,9 +277,8 @@ def _begin(cluster: Cluster, image: ClusterImage) -> None:
             if partition.leader_id != partition.replicas[0]:
                 controller.balance.note(partition)
     for each in image.settings.brokers:
-        broker = cluster.brokers[each.node_id]
         if each.fence_at_ms is not None:
-            controller.fence_at(broker, each.fence_at_ms)
+            controller.fence_at(cluster.brokers[each.node_id], each.fence_at_ms)
     cluster.metadata_changed()
 
 

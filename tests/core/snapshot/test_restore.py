@@ -151,6 +151,39 @@ def test_brokers_come_and_go_with_the_snapshot(node):
     assert cluster.brokers[3].fenced  # its session went on to run out
 
 
+@pytest.mark.parametrize("in_another_process", [False, True])
+def test_brokers_without_a_registration_come_back_without_it(node, in_another_process):
+    """One that runs and one that is stopped; both register when they are started."""
+    cluster = node.cluster
+    for node_id in (2, 3):
+        cluster.controller.unregister(cluster.brokers[node_id])
+    cluster.stop_broker(3)
+    image = capture(cluster)
+    if in_another_process:
+        before = cluster_state(cluster)
+        cluster = revived(loaded(whole(image)))
+        assert cluster_state(cluster) == before
+    else:
+        cluster.stop_broker(2)
+        for node_id in (2, 3):
+            cluster.start_broker(node_id)
+        restore(cluster, image)
+    assert sorted(cluster.brokers) == [1]
+    states = {each.node_id: (each.state, each.fenced) for each in cluster.processes.values()}
+    assert states == {1: ("running", False), 2: ("running", True), 3: ("stopped", True)}
+    cluster.start_broker(3)
+    assert sorted(cluster.brokers) == [1, 3]
+
+
+def test_a_broker_registers_again_with_a_snapshot_of_before(node):
+    cluster = node.cluster
+    image = capture(cluster)
+    cluster.controller.unregister(cluster.brokers[2])
+    restore(cluster, image)
+    assert sorted(cluster.brokers) == sorted(cluster.processes) == [1, 2, 3]
+    assert not cluster.brokers[2].fenced
+
+
 def test_rules_end_with_a_restore(node):
     cluster = node.cluster
     cluster.lag_follower("t", 0, 2, hold=True)
