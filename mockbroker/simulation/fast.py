@@ -95,6 +95,7 @@ class FastRun:
         self._changed_ms: dict[int, int] = {}  # when a broker last stopped, paused or went on
         self._latency_ms = world.plan.settings.latency_ms
         world.on_restarted.append(self._restarted)
+        world.on_restored.append(self._restored)
         world.on_client_crashed.append(self._crashed)
         world.cluster.on_broker_state.append(self._broker_changed)
 
@@ -356,6 +357,13 @@ class FastRun:
         for node_id in self.world.cluster.brokers:
             self._changed_ms[node_id] = self.clock.now_ms
         self.world.cluster.on_broker_state.append(self._broker_changed)
+
+    def _restored(self) -> None:
+        """Answers that are on their way are of a time that never was: they are lost."""
+        for number, (at_ms, draw, order, act, argument) in enumerate(self._heap):
+            if act == self._go_on and argument[2] is not None:
+                lost = (*argument[:2], Disconnected())
+                self._heap[number] = (at_ms, draw, order, act, lost)
 
     # -- rules -------------------------------------------------------------------------------------
 

@@ -91,8 +91,10 @@ class World:
         self.performed: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.events: Counter[str] = Counter()
-        # Called when the cluster is another object now, and when a client dies.
+        # Called when the cluster is another object now, when it was put back to what it was, and
+        # when a client dies.
         self.on_restarted: list[Callable[[], None]] = []
+        self.on_restored: list[Callable[[], None]] = []
         self.on_client_crashed: list[Callable[[SimulatedClient], None]] = []
         settings = plan.settings
         nodes = range(1, settings.brokers + 1)
@@ -168,6 +170,8 @@ class World:
                 if self._image is None:
                     raise RestoreError("there is no snapshot yet")
                 restore(self.cluster, self._image)
+                for observer in self.on_restored:
+                    observer()
             case plans.RESTART:
                 self._restart()
             case plans.CRASH_CLIENT:

@@ -14,7 +14,6 @@ from mockbroker.core.events import Event, TopicChanged
 from mockbroker.core.faults import arguments
 from mockbroker.core.faults.actions import parse_action
 from mockbroker.core.partition import Partition
-from mockbroker.handlers.base import FORWARDED
 from mockbroker.simulation import observe
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.laws.base import Key, Law, Violation, key_of
@@ -83,7 +82,9 @@ class Laws:
         self._mark: tuple[int, ...] = ()
         self._acknowledged = AcknowledgedKept(self)
         self._laws: list[Law] = [Losses(self)]
-        self._laws += [self._acknowledged if law is AcknowledgedKept else law(self) for law in LAWS]
+        self._answered = Answered(self)
+        own: dict[type[Law], Law] = {AcknowledgedKept: self._acknowledged, Answered: self._answered}
+        self._laws += [own.get(law) or law(self) for law in LAWS]
         self._lookers = [law for law in self._laws if type(law).look is not Law.look]
         self._listeners = [law for law in self._laws if type(law).happened is not Law.happened]
 
@@ -144,6 +145,8 @@ class Laws:
             law.happened(event)
         if isinstance(event, TopicChanged) and event.change == "deleted":
             self._void_commits(event.topic)
+            if observe.is_coordinator_log(event.topic):
+                self._forget_coordination()
 
     # -- what may be lost --------------------------------------------------------------------------
 
@@ -196,8 +199,19 @@ class Laws:
         """A partition may have lost what readers and coordinators have seen there."""
         self.torn.add(key_of(partition))
         if observe.is_coordinator_log(partition.topic.name):
-            self._void_commits(None)
-            self.meddled_groups.update(client.group for client in self.world.plan.clients)
+            self._forget_coordination()
+
+    def _forget_coordination(self) -> None:
+        """What coordinators knew may be lost: groups begin anew, and transactions stay undecided.
+
+        A producer whose transactional id is not known any more gets an id of its own, and nobody
+        ends what it had open.
+        """
+        self._void_commits(None)
+        self.meddled_groups.update(client.group for client in self.world.plan.clients)
+        for transaction in self.history.transactions:
+            for sent in transaction.batches:
+                self.meddled.add((sent.topic_id, sent.partition))
 
     def _void_commits(self, topic: str | None) -> None:
         for commit in self.history.commits:
@@ -207,13 +221,8 @@ class Laws:
     # -- judging -----------------------------------------------------------------------------------
 
     def silent(self, client: str, call: Call, since_ms: int) -> None:
-        """A client lost its patience with a broker that ran all the time."""
-        if call.api_key.name not in FORWARDED:  # those wait for a controller, if there is none
-            self.broken(
-                Answered.name,
-                f"{call.api_key.name} v{call.version} of {client} to broker {call.node_id}, sent "
-                f"at {since_ms - self.start_ms} ms, had no answer after {call.timeout_ms} ms",
-            )
+        """A client has lost its patience with a broker that ran all the time."""
+        self._answered.silent(client, call, since_ms)
 
     def broken(self, law: str, message: str) -> None:
         """Note a violation, once."""

@@ -76,7 +76,7 @@ class AcknowledgedKept(Law):
 
     def forget(self) -> None:
         self._suspect.clear()
-        for sent in self.laws.history.acked:
+        for sent in self.laws.history.sent:
             sent.voided = sent.voided or "restored"
 
     def conclude(self) -> None:
@@ -202,9 +202,6 @@ class TransactionsWhole(Law):
         history = self.laws.history
         for read in history.reads:
             read.voided = "restored"
-        for transaction in history.transactions:
-            for sent in transaction.batches:
-                sent.voided = sent.voided or "restored"
 
 
 class ReadsKept(Law):
