@@ -89,7 +89,7 @@ class FastRun:
         self._heap: list[tuple[int, float, int, Callable[..., None], Any]] = []
         self._number = 0
         self._connections = 0
-        self._lives = 0
+        self._lives: dict[str, int] = {}  # how often each client has started
         self._runners: dict[str, _Runner] = {}
         self._backlog: dict[int, list[Callable[[], None]]] = {}
         self._changed_ms: dict[int, int] = {}  # when a broker last stopped, paused or went on
@@ -168,8 +168,8 @@ class FastRun:
     # -- clients -----------------------------------------------------------------------------------
 
     def _start(self, client: SimulatedClient) -> None:
-        self._lives += 1
-        rng = random.Random(f"{self.world.plan.seed} {client.name} {self._lives}")
+        life = self._lives[client.name] = self._lives.get(client.name, 0) + 1
+        rng = random.Random(f"{self.world.plan.seed} {client.name} {life}")
         runner = _Runner(client, client.run(rng))
         self._runners[client.name] = runner
         self._soon(self._go_on, (runner, 0, None))

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import NamedTuple
 
 from mockbroker.simulation.fast import FastRun
-from mockbroker.simulation.generate import generate
 from mockbroker.simulation.laws import Violation
 from mockbroker.simulation.plan import Plan, check
+from mockbroker.simulation.swarm import generate
 from mockbroker.simulation.world import World
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from mockbroker.core.profiles import profile_of
@@ -93,6 +94,12 @@ class Versions:
         return self._agreed[int(key)]
 
 
+@cache
+def versions_of(client_release: str, cluster_release: str) -> Versions:
+    """The versions of a client of one release with a cluster of another."""
+    return Versions(client_release, cluster_release)
+
+
 class SimulatedClient:
     """The base of all clients."""
 
@@ -103,7 +110,7 @@ class SimulatedClient:
         self.name = settings.name
         self.client_id = settings.name
         self.history = history
-        self.versions = Versions(settings.release, cluster_release)
+        self.versions = versions_of(settings.release, cluster_release)
         self._nodes = list(nodes)
         self._leaders: dict[tuple[str, int], Leader] = {}
         self._names: dict[bytes, str] = {}
