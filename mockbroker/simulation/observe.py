@@ -23,6 +23,7 @@ _HEAD = struct.Struct(">qiibIhiqqqhii")  # of a batch, up to its record count
 _CONTROL = 0x20
 _TRANSACTIONAL = 0x10
 _COMMIT = 1
+_LENGTH_OVERHEAD = 12
 # Behind the header: length, attributes, two deltas, length of the key, and its version.
 _MARKER_TYPE_AT = 61 + 5 + 2
 
@@ -83,6 +84,10 @@ def view_mark(cluster: Cluster) -> tuple[int, ...]:
 
 def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
     """The copies of a partition, each as its own broker has it. Stopped brokers have theirs."""
+    if not partition.own_replicas and all(
+        each.cluster is cluster for each in cluster.brokers.values()
+    ):
+        return _of_leader(cluster, partition)  # whatever others have, it is the leader's
     topic_id, index = partition.topic.topic_id, partition.index
     found = []
     for node_id in partition.replicas:
@@ -107,6 +112,22 @@ def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
     return found
 
 
+def _of_leader(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
+    leader = cluster.brokers.get(partition.leader_id)
+    if leader is None or leader.state != RUNNING:
+        return []
+    return [
+        ReplicaView(
+            leader.node_id,
+            partition.log,
+            partition.high_watermark,
+            partition.last_stable_offset,
+            True,
+            partition.leader_epoch,
+        )
+    ]
+
+
 def leader_log(partition: Partition) -> ReplicaLog | None:
     """The log of the leader that the controller knows; None where there is no leader."""
     return partition.log if partition.leader_id >= 0 else None
@@ -116,38 +137,52 @@ def batches(log: ReplicaLog) -> Iterator[BatchView]:
     """The batches of a log that readers may reach, oldest first."""
     start = log.start_offset
     for batch in log.batches():
-        (
-            base,
-            _,
-            epoch,
-            _,
-            crc,
-            attributes,
-            delta,
-            _,
-            _,
-            producer_id,
-            producer_epoch,
-            sequence,
-            count,
-        ) = _HEAD.unpack_from(batch)
-        if base + delta < start:
-            continue
-        marker = None
-        if attributes & _CONTROL:
-            marker = batch[_MARKER_TYPE_AT + 1] == _COMMIT
-        yield BatchView(
-            base,
-            base + delta,
-            epoch,
-            crc,
-            producer_id,
-            producer_epoch,
-            sequence,
-            count,
-            bool(attributes & _TRANSACTIONAL),
-            marker,
-        )
+        view = _view(batch, 0)
+        if view.last_offset >= start:
+            yield view
+
+
+def batches_between(log: ReplicaLog, begin: int, end: int) -> Iterator[BatchView]:
+    """The batches of a log from the one that holds `begin` up to `end`."""
+    pieces, _ = log.read(begin, end, 1 << 40, at_least_one=True)
+    for piece in pieces:
+        at = 0
+        while at < len(piece):
+            yield _view(piece, at)
+            at += _LENGTH_OVERHEAD + int.from_bytes(piece[at + 8 : at + 12], "big")
+
+
+def _view(data: memoryview, at: int) -> BatchView:
+    (
+        base,
+        _,
+        epoch,
+        _,
+        crc,
+        attributes,
+        delta,
+        _,
+        _,
+        producer_id,
+        producer_epoch,
+        sequence,
+        count,
+    ) = _HEAD.unpack_from(data, at)
+    marker = None
+    if attributes & _CONTROL:
+        marker = data[at + _MARKER_TYPE_AT + 1] == _COMMIT
+    return BatchView(
+        base,
+        base + delta,
+        epoch,
+        crc,
+        producer_id,
+        producer_epoch,
+        sequence,
+        count,
+        bool(attributes & _TRANSACTIONAL),
+        marker,
+    )
 
 
 def has_holes(log: ReplicaLog) -> bool:

@@ -23,6 +23,7 @@ from mockbroker.simulation.laws.records import (
     ProducersFenced,
     ReadsKept,
     SequencesWhole,
+    StableOffsetFollows,
     TransactionsWhole,
 )
 from mockbroker.simulation.laws.replication import (
@@ -50,6 +51,7 @@ LAWS: tuple[type[Law], ...] = (
     AcknowledgedKept,
     SequencesWhole,
     ProducersFenced,
+    StableOffsetFollows,
     TransactionsWhole,
     ReadsKept,
     OwnedOnce,
@@ -77,6 +79,7 @@ class Laws:
         # what was lost later.
         self.meddled: set[Key] = set()
         self.torn: set[Key] = set()
+        self.held: set[Key] = set()  # where an action holds the last stable offset
         self.meddled_groups: set[str] = set()
         self._watched: dict[int, Partition] = {}
         self._mark: tuple[int, ...] = ()
@@ -165,6 +168,10 @@ class Laws:
                 self._note(topic, index, self.meddled)
             case arguments.AssignGroup(group=group):
                 self.meddled_groups.add(group)
+            case arguments.Watermark(topic=topic) if step.do == "hold_last_stable_offset":
+                found = self.cluster.topics.get(topic)
+                for each in found.partitions if found else ():
+                    self.held.add(key_of(each))
             case arguments.PartitionOffset(topic=topic, partition=index):
                 self._note(topic, index, self.torn)
 
