@@ -79,6 +79,8 @@ class Laws:
         # what was lost later.
         self.meddled: set[Key] = set()
         self.torn: set[Key] = set()
+        # Topics that were deleted: who goes by names does not know which of them it read.
+        self.recreated: set[str] = set()
         self.held: set[Key] = set()  # where an action holds the last stable offset
         self.meddled_groups: set[str] = set()
         self._watched: dict[int, Partition] = {}
@@ -148,6 +150,7 @@ class Laws:
             law.happened(event)
         if isinstance(event, TopicChanged) and event.change == "deleted":
             self._void_commits(event.topic)
+            self.recreated.add(event.topic)
             if observe.is_coordinator_log(event.topic):
                 self._forget_coordination()
 

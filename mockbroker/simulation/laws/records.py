@@ -270,7 +270,7 @@ class ReadsKept(Law):
         seen: dict[tuple[Key, int], int] = {}
         for read in self.laws.history.reads:
             key = (read.topic_id, read.partition)
-            if read.voided or key in self.laws.torn:
+            if read.voided or key in self.laws.torn or read.topic in self.laws.recreated:
                 continue
             crc = seen.setdefault((key, read.base_offset), read.crc)
             if crc != read.crc:
