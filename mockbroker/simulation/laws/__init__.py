@@ -136,7 +136,7 @@ class Laws:
             if key in seen:
                 continue
             seen.add(key)
-            partition = self.cluster.partition_by_id(*key)
+            partition = observe.partition_of(self.cluster, *key)
             if partition is None:
                 continue
             views = observe.replicas(self.cluster, partition)
