@@ -38,8 +38,7 @@ class HighWatermarkRises(Law):
 
     name = "the high watermark rises"
 
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
+    def begin(self) -> None:
         self._seen: dict[tuple[Key, int, int], int] = {}
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
@@ -70,8 +69,7 @@ class OneLeaderAnEpoch(Law):
 
     name = "one leader an epoch"
 
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
+    def begin(self) -> None:
         self._leaders: dict[tuple[Key, int], int] = {}
         self._latest: dict[Key, int] = {}
 
@@ -99,8 +97,7 @@ class ReplicasAgree(Law):
 
     name = "replicas agree"
 
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
+    def begin(self) -> None:
         self._checked: dict[tuple[Key, int], tuple[tuple[int, ...], int]] = {}
         # How often a partition may change before it is compared again.
         self._changes: dict[Key, int] = {}
