@@ -93,7 +93,9 @@ class OneLeaderAnEpoch(Law):
 
 
 class ReplicasAgree(Law):
-    """Replicas in the ISR have the same batches as the leader, up to its high watermark."""
+    """Replicas in the ISR have everything up to the leader's high watermark, and the same batches as
+    the leader.
+    """
 
     name = "replicas agree"
 
@@ -129,11 +131,18 @@ class ReplicasAgree(Law):
 
     def _compare(self, partition: Partition, leader: ReplicaView, view: ReplicaView) -> None:
         one, other = leader.log, view.log
+        key = key_of(partition)
+        if other.end_offset < leader.high_watermark and key not in self.laws.torn:
+            self.broken(
+                f"{name_of(partition)}: broker {view.node_id} is in the ISR {partition.isr} and has "
+                f"no more than {other.end_offset}, below the high watermark "
+                f"{leader.high_watermark} of leader {leader.node_id}"
+            )
         if observe.has_holes(one) or observe.has_holes(other):
             return
         end = min(leader.high_watermark, other.end_offset)
         begin = max(one.start_offset, other.start_offset)
-        where = (key_of(partition), view.node_id)
+        where = (key, view.node_id)
         # Whatever is cut or exchanged makes another mark, and all is compared again.
         mark = (id(one), one.cuts, id(other), other.cuts)
         known = self._checked.get(where)
