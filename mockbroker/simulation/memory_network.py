@@ -12,10 +12,12 @@ generator.
 from __future__ import annotations
 
 import errno
+import operator
 import random
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
@@ -42,10 +44,13 @@ class Wires(NamedTuple):
     buffer_bytes: int = 64 * 1024  # what a pipe holds
 
 
+WIRES = Wires()
+
+
 class MemoryNetwork:
     """Ports by their numbers, and what connects to them. Belongs to one virtual run."""
 
-    def __init__(self, clock: VirtualClock, rng: random.Random, wires: Wires = Wires()) -> None:
+    def __init__(self, clock: VirtualClock, rng: random.Random, wires: Wires) -> None:
         self.clock = clock
         self.rng = rng
         self.wires = wires
@@ -94,12 +99,13 @@ class MemoryNetwork:
     def delay_s(self) -> float:
         """How long the next piece takes."""
         low, high = self.wires.latency_ms
-        return self.rng.randint(low, high) / 1000 if high else 0.0
+        # By hand, as `randint` takes three times as long.
+        return (low + int(self.rng.random() * (high - low + 1))) / 1000 if high else 0.0
 
     def pieces(self, data: bytes) -> list[bytes]:
-        """What is sent at once, as the pieces in which it arrives."""
+        """What is sent at once, as several pieces."""
         wires, rng = self.wires, self.rng
-        if len(data) < 2 or rng.random() >= wires.cut_share:
+        if len(data) < 2:
             return [data]
         count = rng.randint(1, min(wires.pieces_max, len(data)) - 1)
         cuts = sorted(rng.sample(range(1, len(data)), count))
@@ -183,8 +189,12 @@ class Pipe:
         if not data:
             return
         self.room -= len(data)
-        for piece in self._network.pieces(data):
-            self._fly(partial(self._arrive, memoryview(piece)))
+        network = self._network
+        if network.rng.random() >= network.wires.cut_share:
+            self._fly(partial(self._arrive, memoryview(data)))
+        else:
+            for piece in network.pieces(data):
+                self._fly(partial(self._arrive, memoryview(piece)))
 
     def end(self) -> None:
         """Send FIN behind everything."""
@@ -256,7 +266,8 @@ class Pipe:
         else:
             self.arrived.popleft()
         self.room += len(piece)
-        if self._writer is not None:
+        # As Linux does: a writer that is woken for each few bytes would send these few bytes.
+        if self._writer is not None and 3 * self.room >= self._network.wires.buffer_bytes:
             self.wake_writer()
         return piece
 
@@ -266,25 +277,23 @@ class Pipe:
         """Return once there is something to read, or will never be."""
         if self._reader is not None:
             raise trio.BusyResourceError("another task reads from this stream already")
-
-        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
-            self._reader = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
         self._reader = trio.lowlevel.current_task()
-        await trio.lowlevel.wait_task_rescheduled(abort)
+        await trio.lowlevel.wait_task_rescheduled(self._abort_reader)
+
+    def _abort_reader(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        self._reader = None
+        return trio.lowlevel.Abort.SUCCEEDED
 
     async def wait_room(self) -> None:
         """Return once there may be room again."""
         if self._writer is not None:
             raise trio.BusyResourceError("another task writes to this stream already")
-
-        def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
-            self._writer = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
         self._writer = trio.lowlevel.current_task()
-        await trio.lowlevel.wait_task_rescheduled(abort)
+        await trio.lowlevel.wait_task_rescheduled(self._abort_writer)
+
+    def _abort_writer(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        self._writer = None
+        return trio.lowlevel.Abort.SUCCEEDED
 
     def wake_reader(self, error: BaseException | None = None) -> None:
         """Let the task that waits to read go on, with `error` where there is one."""
@@ -343,6 +352,8 @@ class End:
             return
         self.closed = True
         incoming, outgoing = self.incoming, self.outgoing
+        incoming.wake_reader(trio.ClosedResourceError("this stream was closed meanwhile"))
+        outgoing.wake_writer(trio.ClosedResourceError("this stream was closed meanwhile"))
         if reset or incoming.arrived:
             incoming.break_off()
             outgoing.break_off()
@@ -352,8 +363,6 @@ class End:
             incoming.on_gone = self._unwanted
         incoming.arrived.clear()
         incoming.hurry = None
-        incoming.wake_reader(trio.ClosedResourceError("this stream was closed meanwhile"))
-        outgoing.wake_writer(trio.ClosedResourceError("this stream was closed meanwhile"))
 
     def _unwanted(self) -> None:
         """The other side goes on sending: RST."""
@@ -427,39 +436,45 @@ class MemoryStream(trio.abc.HalfCloseableStream):
     async def send_all(self, data: bytes | bytearray | memoryview) -> None:
         """As `trio.abc.SendStream.send_all`."""
         end = self.end
-        if self._sending:
-            raise trio.BusyResourceError("another task writes to this stream already")
-        if end.closed or self._eof:
-            raise trio.ClosedResourceError("this stream was closed already")
-        self._sending = True
-        try:
+        with self._one_writer():
             await trio.lowlevel.checkpoint()
             parts: Sequence[Buffer] = (data,)
             while True:
                 if end.closed:
                     raise trio.ClosedResourceError("this stream was closed meanwhile")
-                parts = end.write(parts)
+                try:
+                    parts = end.write(parts)
+                except OSError as error:
+                    raise trio.BrokenResourceError(str(error)) from error
                 if not parts:
                     return
                 await end.outgoing.wait_room()
-        except OSError as error:
-            raise trio.BrokenResourceError(str(error)) from error
-        finally:
-            self._sending = False
 
     async def wait_send_all_might_not_block(self) -> None:
         """As `trio.abc.SendStream.wait_send_all_might_not_block`."""
+        pipe = self.end.outgoing
+        with self._one_writer():
+            await trio.lowlevel.checkpoint()
+            while pipe.room <= 0 and not pipe.broken:
+                await pipe.wait_room()
+
+    @contextmanager
+    def _one_writer(self) -> Iterator[None]:
+        if self._sending:
+            raise trio.BusyResourceError("another task writes to this stream already")
         if self.end.closed or self._eof:
             raise trio.ClosedResourceError("this stream was closed already")
-        await trio.lowlevel.checkpoint()
-        pipe = self.end.outgoing
-        while pipe.room <= 0 and not pipe.broken:
-            await pipe.wait_room()
+        self._sending = True
+        try:
+            yield
+        finally:
+            self._sending = False
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """As `trio.abc.ReceiveStream.receive_some`; after RST raises BrokenResourceError."""
-        if max_bytes is not None and max_bytes < 1:
-            raise ValueError(f"so many bytes cannot be received: {max_bytes}")
+        wanted = sys.maxsize if max_bytes is None else operator.index(max_bytes)
+        if wanted < 1:
+            raise ValueError(f"so many bytes cannot be received: {wanted}")
         end, pipe = self.end, self.end.incoming
         if end.closed:
             raise trio.ClosedResourceError("this stream was closed already")
@@ -470,7 +485,7 @@ class MemoryStream(trio.abc.HalfCloseableStream):
         if end.closed:
             raise trio.ClosedResourceError("this stream was closed meanwhile")
         try:
-            return bytes(pipe.take(max_bytes or sys.maxsize))
+            return bytes(pipe.take(wanted))
         except ConnectionResetError as error:
             raise trio.BrokenResourceError(str(error)) from error
 
@@ -478,6 +493,8 @@ class MemoryStream(trio.abc.HalfCloseableStream):
         """As `trio.abc.HalfCloseableStream.send_eof`."""
         if self.end.closed:
             raise trio.ClosedResourceError("this stream was closed already")
+        if self._sending:
+            raise trio.BusyResourceError("another task writes to this stream already")
         await trio.lowlevel.checkpoint()
         if not self._eof:
             self._eof = True

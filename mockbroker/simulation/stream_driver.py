@@ -248,7 +248,7 @@ class _Wire:
             if size < 0 and len(data) >= 4:
                 size = _SIZE(data)[0]
                 if not 0 <= size <= FRAME_BYTES_MAX:
-                    raise DecodeError(f"a frame of {size} bytes")
+                    raise DecodeError("size", 0, f"a frame of {size} bytes")
         del data[:4]
         return data
 

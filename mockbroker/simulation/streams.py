@@ -24,12 +24,11 @@ import msgspec
 
 from mockbroker.actors.config import ServerConfig, ServerError, TopicSpec
 from mockbroker.actors.server import ClusterServer, open_server
-from mockbroker.simulation.memory_network import MemoryNetwork, MemoryStream, Wires
+from mockbroker.simulation.memory_network import WIRES, MemoryNetwork, MemoryStream, Wires
 from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
-    from mockbroker.core.journal.entries import Raw
 
 __all__ = ["SimulatedCluster", "Wires", "simulated_cluster", "virtual_run"]
 
@@ -80,7 +79,7 @@ class SimulatedCluster:
         """
         from mockbroker.core.faults.actions import parse_action, perform
 
-        perform(self.cluster, parse_action(action, arguments))
+        perform(self.cluster, action, parse_action(action, arguments))
 
     def add_rule(self, rule: Mapping[str, object]) -> str:
         """Add a rule, or a plan with `rules` and `timeline`; its name. Raises RuleError."""
@@ -121,7 +120,7 @@ async def simulated_cluster(
     brokers: int = 3,
     topics: Mapping[str, int] | None = None,
     configs: Mapping[str, str] | None = None,
-    wires: Wires = Wires(),
+    wires: Wires = WIRES,
 ) -> AsyncIterator[SimulatedCluster]:
     """A cluster for the length of the block, inside of `virtual_run`.
 

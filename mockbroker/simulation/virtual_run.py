@@ -17,8 +17,10 @@ This module is the only one that touches what trio keeps to itself (`trio._core.
 from __future__ import annotations
 
 import heapq
+import math
 import random
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -31,26 +33,29 @@ T = TypeVar("T")
 
 FOREVER_S = 1e12
 """A deadline as late as this is none."""
+PATIENCE_S = 5.0
+"""How long, in real time, a run waits for threads and sockets when nothing of its own is due."""
+WAITS_MAX = 2
+"""As often nothing has to come from outside: a task that blocks is no wait."""
 
 _run: Any = trio._core._run
 _HOOKS = ("_ALLOW_DETERMINISTIC_SCHEDULING", "_r", "GLOBAL_RUN_CONTEXT")
 
 
+class DeadlockError(Exception):
+    """A virtual run cannot go on."""
+
+
 class Due:
     """One callback at one time of the virtual clock; `cancel()` forgets it."""
 
-    __slots__ = ("at_s", "callback", "seq")
+    __slots__ = ("callback",)
 
-    def __init__(self, at_s: float, seq: int, callback: Callable[[], object]) -> None:
-        self.at_s = at_s
-        self.seq = seq
+    def __init__(self, callback: Callable[[], object]) -> None:
         self.callback: Callable[[], object] | None = callback
 
     def cancel(self) -> None:
         self.callback = None
-
-    def __lt__(self, other: Due) -> bool:
-        return (self.at_s, self.seq) < (other.at_s, other.seq)
 
 
 class VirtualClock(SteerableClock):
@@ -66,7 +71,11 @@ class VirtualClock(SteerableClock):
         super().__init__(0.0)
         self.seed = seed  # of the run
         self._now_s = 0.0
-        self._due: list[Due] = []
+        self.patience_s = PATIENCE_S
+        self.on_deadlock: Callable[[], object] = lambda: None
+        self._asked_s = math.inf
+        self._waits = 0
+        self._due: list[tuple[float, int, Due]] = []  # a heap; tuples compare fast
         self._seq = 0
 
     def start_clock(self) -> None:
@@ -81,25 +90,35 @@ class VirtualClock(SteerableClock):
         if _run.GLOBAL_RUN_CONTEXT.runner.waiting_for_idle:
             return FROZEN_SLEEP_S
         due = self._due
-        while due and due[0].callback is None:
+        while due and due[0][2].callback is None:
             heapq.heappop(due)
-        if due and due[0].at_s <= deadline:
-            now = self._now_s = max(self._now_s, due[0].at_s)
-            while due and due[0].at_s <= now:
-                callback = heapq.heappop(due).callback
+        if due and due[0][0] <= deadline:
+            now = self._now_s = max(self._now_s, due[0][0])
+            while due and due[0][0] <= now:
+                callback = heapq.heappop(due)[2].callback
                 if callback is not None:
                     callback()
             return 0.0
-        if deadline >= FOREVER_S:
-            return FROZEN_SLEEP_S  # only something outside of the run can wake it
-        self._now_s = max(self._now_s, deadline)
-        return 0.0
+        if deadline < FOREVER_S:
+            self._now_s = max(self._now_s, deadline)
+            return 0.0
+        return self._wait_for_others()
+
+    def _wait_for_others(self) -> float:
+        """Only a thread or a socket can wake anybody: wait for them in real time, not for ever."""
+        asked_s, self._asked_s = self._asked_s, time.perf_counter()
+        waited = self._asked_s - asked_s >= self.patience_s
+        self._waits = self._waits + 1 if waited else 0
+        if self._waits == WAITS_MAX:
+            self.on_deadlock()
+            return 0.0
+        return self.patience_s
 
     def call_at(self, at_s: float, callback: Callable[[], object]) -> Due:
         """Call `callback` at `at_s`, when no task can run; it must not raise."""
         self._seq += 1
-        due = Due(at_s, self._seq, callback)
-        heapq.heappush(self._due, due)
+        due = Due(callback)
+        heapq.heappush(self._due, (at_s, self._seq, due))
         return due
 
     async def sleep(self, seconds: float) -> None:
@@ -125,63 +144,79 @@ class VirtualClock(SteerableClock):
 
 
 class _Orders:
-    """Stands in for trio's generator: seeded in the threads of virtual runs, not in others."""
+    """Stands in for trio's generator while there is a virtual run in any thread.
 
-    def __init__(self, plain: random.Random) -> None:
-        self.plain = plain
-        self.by_thread: dict[int, random.Random] = {}
+    The threads of virtual runs have a seeded generator each, other threads trio's own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_thread: dict[int, random.Random] = {}
+        self._plain = random.Random()
+        self._allowed_before = False
+
+    @contextmanager
+    def seeded(self, rng: random.Random) -> Iterator[None]:
+        """Let trio draw the order of this thread's tasks from `rng`."""
+        missing = [name for name in _HOOKS if not hasattr(_run, name)]
+        if missing:
+            raise RuntimeError(
+                f"trio {trio.__version__} has no {', '.join(missing)}, which a seeded order of "
+                "tasks needs; trio 0.35 has it"
+            )
+        thread = threading.get_ident()
+        with self._lock:
+            if not self._by_thread:
+                self._plain, self._allowed_before = _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING
+                _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = self, True
+            self._by_thread[thread] = rng
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._by_thread[thread]
+                if not self._by_thread:
+                    _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = (
+                        self._plain,
+                        self._allowed_before,
+                    )
+
+    # What trio asks its generator for.
 
     def shuffle(self, batch: list[Any]) -> None:
         if len(batch) > 1:
-            self.by_thread.get(threading.get_ident(), self.plain).shuffle(batch)
+            self._by_thread.get(threading.get_ident(), self._plain).shuffle(batch)
 
     def random(self) -> float:
-        return self.by_thread.get(threading.get_ident(), self.plain).random()
+        return self._by_thread.get(threading.get_ident(), self._plain).random()
 
     def uniform(self, low: float, high: float) -> float:
-        return self.plain.uniform(low, high)
+        return self._plain.uniform(low, high)
 
 
-_lock = threading.Lock()
-_orders: _Orders | None = None
-_allowed_before = False
-
-
-@contextmanager
-def _seeded_order(rng: random.Random) -> Iterator[None]:
-    """Let trio draw the order of this thread's tasks from `rng`. Other threads are left alone."""
-    global _orders, _allowed_before
-    missing = [name for name in _HOOKS if not hasattr(_run, name)]
-    if missing:
-        raise RuntimeError(
-            f"trio {trio.__version__} has no {', '.join(missing)}, which a seeded order of tasks "
-            "needs; it is known to work with trio 0.35"
-        )
-    thread = threading.get_ident()
-    with _lock:
-        if _orders is None:
-            _orders, _allowed_before = _Orders(_run._r), _run._ALLOW_DETERMINISTIC_SCHEDULING
-            _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = _orders, True
-        _orders.by_thread[thread] = rng
-    try:
-        yield
-    finally:
-        with _lock:
-            del _orders.by_thread[thread]
-            if not _orders.by_thread:
-                _run._r, _run._ALLOW_DETERMINISTIC_SCHEDULING = _orders.plain, _allowed_before
-                _orders = None
+_ORDERS = _Orders()
 
 
 def virtual_run(main: Callable[..., Awaitable[T]], *args: Any, seed: int) -> T:
     """`trio.run(main, *args)` in virtual time, with all tasks in an order that `seed` decides.
 
     Two runs with one seed do the same, as long as nothing in them asks a real clock, a thread, a
-    socket or a generator without a seed. Raises RuntimeError for a trio that cannot do that.
+    socket or a generator without a seed. Raises RuntimeError for a trio that cannot do that, and
+    DeadlockError where every task waits and nothing is due.
     """
+    clock = VirtualClock(seed)
 
-    with _seeded_order(random.Random(f"{seed}/tasks")):
-        return trio.run(main, *args, clock=VirtualClock(seed))
+    async def watched() -> T:
+        with trio.CancelScope() as scope:
+            clock.on_deadlock = scope.cancel
+            return await main(*args)
+        raise DeadlockError(
+            f"after {clock.current_time():g} s of virtual time every task waits for another one, "
+            "and nothing is due"
+        )
+
+    with _ORDERS.seeded(random.Random(f"{seed}/tasks")):
+        return trio.run(watched, clock=clock)
 
 
 def virtual_clock() -> VirtualClock:
