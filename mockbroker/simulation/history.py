@@ -85,46 +85,48 @@ class Transaction:
 
 
 class Commit:
-    """An offset that somebody wanted to commit. It was acknowledged once `acked_ms` >= 0; where
-    the answer said that nothing was done, `refused`.
+    """An offset that somebody wanted to commit. `sent` and `acked` are turns of the history; -1
+    without an acknowledgement. One that was `doubtful` was sent once without an answer: that
+    request may be carried out much later.
     """
 
-    __slots__ = (
-        "acked_ms",
-        "group",
-        "offset",
-        "partition",
-        "refused",
-        "sent_ms",
-        "topic",
-        "voided",
-    )
+    __slots__ = ("acked", "doubtful", "group", "offset", "partition", "sent", "topic", "voided")
 
-    def __init__(self, group: str, topic: str, partition: int, offset: int, sent_ms: int) -> None:
+    def __init__(self, group: str, topic: str, partition: int, offset: int, sent: int) -> None:
         self.group = group
         self.topic = topic
         self.partition = partition
         self.offset = offset
-        self.sent_ms = sent_ms
-        self.acked_ms = -1
-        self.refused = False
+        self.sent = sent
+        self.acked = -1
+        self.doubtful = False
         self.voided = False
 
 
 class Found:
-    """A committed offset that somebody was told of; -1 where there was none."""
+    """A committed offset that somebody was told of; -1 where there was none. `asked` and `told`
+    are turns of the history.
+    """
 
-    __slots__ = ("asked_ms", "group", "offset", "partition", "told_ms", "topic")
+    __slots__ = ("asked", "at_ms", "group", "offset", "partition", "told", "topic")
 
     def __init__(
-        self, group: str, topic: str, partition: int, offset: int, asked_ms: int, told_ms: int
+        self,
+        group: str,
+        topic: str,
+        partition: int,
+        offset: int,
+        asked: int,
+        told: int,
+        at_ms: int,
     ) -> None:
         self.group = group
         self.topic = topic
         self.partition = partition
         self.offset = offset
-        self.asked_ms = asked_ms
-        self.told_ms = told_ms
+        self.asked = asked
+        self.told = told
+        self.at_ms = at_ms
 
 
 class Read:
@@ -171,15 +173,17 @@ class Read:
 
 
 class Owned:
-    """What a member of a group was assigned, as an answer said."""
+    """What a member of a group was assigned, as an answer said. A static `member` goes by its
+    instance id, a dynamic one by its member id.
+    """
 
-    __slots__ = ("at_ms", "client", "epoch", "group", "member_id", "partitions", "protocol")
+    __slots__ = ("at_ms", "client", "epoch", "group", "member", "partitions", "protocol")
 
     def __init__(
         self,
         protocol: str,
         group: str,
-        member_id: str,
+        member: str,
         client: str,
         epoch: int,
         partitions: frozenset[tuple[str, int]],
@@ -187,7 +191,7 @@ class Owned:
     ) -> None:
         self.protocol = protocol
         self.group = group
-        self.member_id = member_id
+        self.member = member
         self.client = client
         self.epoch = epoch
         self.partitions = partitions
@@ -195,7 +199,10 @@ class Owned:
 
 
 class History:
-    """All that clients did, in order. `counts` says how often what happened."""
+    """All that clients did, in order. `counts` says how often what happened.
+
+    Much can happen in a millisecond, so what has to be put in order is numbered: by `turn`.
+    """
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self.now_ms = now_ms
@@ -207,3 +214,9 @@ class History:
         self.reads: list[Read] = []
         self.owned: list[Owned] = []
         self.counts: Counter[str] = Counter()
+        self._turns = 0
+
+    def turn(self) -> int:
+        """A number that is larger than all before."""
+        self._turns += 1
+        return self._turns

@@ -68,7 +68,9 @@ class Admin(SimulatedClient):
     def _ask(self, api: ApiKey, request: Any) -> Asking:
         """The answer of any broker; None where there was none."""
         try:
-            response = yield Call(self.any_node(), api, self.versions.of(api), request, _TIMEOUT_MS)
+            response = yield Call(
+                self.any_node(), api, self.versions.of(api), request, self.patience_ms()
+            )
         except (Disconnected, RequestTimedOut):
             return None
         self.history.counts["admin requests answered"] += 1
@@ -107,7 +109,7 @@ class Admin(SimulatedClient):
         )
         version = self.versions.of(ApiKey.DELETE_RECORDS)
         try:
-            yield Call(leader.node_id, ApiKey.DELETE_RECORDS, version, request, _TIMEOUT_MS)
+            yield Call(leader.node_id, ApiKey.DELETE_RECORDS, version, request, self.patience_ms())
         except (Disconnected, RequestTimedOut):
             return
         self.history.counts["admin requests answered"] += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator, Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 from mockbroker.core.profiles import profile_of
@@ -36,7 +37,10 @@ COORDINATOR_MOVED = frozenset(
 )
 BACKOFF_MS = (20, 120)
 ATTEMPTS_MAX = 40
-COORDINATOR_TIMEOUT_MS = 5_000
+METADATA_TIMEOUT_MS = 5_000
+IMPATIENT_MS = 5_000
+PATIENT_MS = 45_000
+PATIENT_SHARE = 0.3
 
 # Keys of which brokers speak newer versions among themselves than clients do.
 _CLIENT_MAX = {int(ApiKey.ADD_PARTITIONS_TO_TXN): 3}
@@ -90,6 +94,12 @@ class Versions:
         return self._agreed[int(key)]
 
 
+@cache
+def versions_of(client_release: str, cluster_release: str) -> Versions:
+    """The versions of a client of one release with a cluster of another."""
+    return Versions(client_release, cluster_release)
+
+
 class SimulatedClient:
     """The base of all clients."""
 
@@ -100,7 +110,7 @@ class SimulatedClient:
         self.name = settings.name
         self.client_id = settings.name
         self.history = history
-        self.versions = Versions(settings.release, cluster_release)
+        self.versions = versions_of(settings.release, cluster_release)
         self._nodes = list(nodes)
         self._leaders: dict[tuple[str, int], Leader] = {}
         self._names: dict[bytes, str] = {}
@@ -135,6 +145,10 @@ class SimulatedClient:
         low, high = BACKOFF_MS
         return Sleep(self.rng.randint(low, high) * min(1 + attempt, 8))
 
+    def patience_ms(self) -> int:
+        """How long to wait for an answer: as Kafka's clients do, or much less, by the seed."""
+        return PATIENT_MS if self.rng.random() < PATIENT_SHARE else IMPATIENT_MS
+
     # -- metadata ----------------------------------------------------------------------------------
 
     def any_node(self) -> int:
@@ -149,7 +163,7 @@ class SimulatedClient:
         for attempt in range(ATTEMPTS_MAX):
             try:
                 response = yield Call(
-                    self.any_node(), ApiKey.METADATA, version, request, COORDINATOR_TIMEOUT_MS
+                    self.any_node(), ApiKey.METADATA, version, request, METADATA_TIMEOUT_MS
                 )
             except (Disconnected, RequestTimedOut):
                 yield self.backoff(attempt)
@@ -206,7 +220,7 @@ class SimulatedClient:
                     ApiKey.FIND_COORDINATOR,
                     version,
                     request,
-                    COORDINATOR_TIMEOUT_MS,
+                    METADATA_TIMEOUT_MS,
                 )
             except (Disconnected, RequestTimedOut):
                 yield self.backoff(attempt)
@@ -225,20 +239,22 @@ class SimulatedClient:
         api: ApiKey,
         request: Any,
         error_of: Any = None,
-        timeout_ms: int = COORDINATOR_TIMEOUT_MS,
+        timeout_ms: int = 0,
         *,
         also_retry: frozenset[int] = frozenset(),
         attempts: int = ATTEMPTS_MAX,
     ) -> Asking:
         """The coordinator's answer, once it is none that says to try again. Raises GaveUp.
 
-        `error_of` finds the error in the answer; without it that is `error_code`.
+        `error_of` finds the error in the answer; without it that is `error_code`. Without
+        `timeout_ms` the client waits as long as it has patience.
         """
         version = self.versions.of(api)
         for attempt in range(attempts):
             node_id = yield from self.coordinator(kind, key)
             try:
-                response = yield Call(node_id, api, version, request, timeout_ms)
+                patience_ms = timeout_ms or self.patience_ms()
+                response = yield Call(node_id, api, version, request, patience_ms)
             except (Disconnected, RequestTimedOut):
                 self._coordinators.pop((kind, key), None)
                 yield self.backoff(attempt)

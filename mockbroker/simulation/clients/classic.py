@@ -163,7 +163,7 @@ class ClassicMember(Reading):
             Owned(
                 "classic",
                 self.settings.group,
-                self.member_id,
+                self.settings.instance_id or self.member_id,
                 self.name,
                 generation,
                 frozenset(partitions),

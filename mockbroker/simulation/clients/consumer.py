@@ -100,7 +100,7 @@ class ConsumerMember(Reading):
             Owned(
                 "consumer",
                 self.settings.group,
-                self.member_id,
+                self.settings.instance_id or self.member_id,
                 self.name,
                 self.epoch,
                 frozenset(wanted),

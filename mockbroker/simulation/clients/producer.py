@@ -24,7 +24,6 @@ _TOPIC_IDS_SINCE = 13
 _CRC = slice(17, 21)  # of a batch
 _DONE = frozenset((0, int(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)))
 _PRODUCE_TIMEOUT_MS = 3_000
-_REQUEST_TIMEOUT_MS = 5_000
 
 
 class Writer(SimulatedClient):
@@ -113,7 +112,7 @@ class Writer(SimulatedClient):
             )
             try:
                 response = yield Call(
-                    leader.node_id, ApiKey.PRODUCE, version, request, _REQUEST_TIMEOUT_MS
+                    leader.node_id, ApiKey.PRODUCE, version, request, self.patience_ms()
                 )
             except (Disconnected, RequestTimedOut):
                 if sent.acks == 0:
@@ -172,7 +171,7 @@ class Producer(Writer):
         for attempt in range(ATTEMPTS_MAX):
             try:
                 response = yield Call(
-                    self.any_node(), ApiKey.INIT_PRODUCER_ID, version, request, _REQUEST_TIMEOUT_MS
+                    self.any_node(), ApiKey.INIT_PRODUCER_ID, version, request, self.patience_ms()
                 )
             except (Disconnected, RequestTimedOut):
                 yield self.backoff(attempt)

@@ -45,7 +45,6 @@ _EARLIEST = -2
 _LATEST = -1
 _MAX_WAIT_MS = 200
 _FETCH_BYTES = 16_384
-_TIMEOUT_MS = 5_000
 
 # base offset i64 | length i32 | leader epoch i32 | magic i8 | crc u32 | attributes i16
 # | last offset delta i32 | base and max timestamp i64 | producer id i64
@@ -91,7 +90,7 @@ class Reading(SimulatedClient):
             topics.setdefault(topic, []).append(index)
         version = self.versions.of(ApiKey.OFFSET_FETCH)
         request = self._offset_fetch(version, group, topics, member_id, epoch)
-        asked_ms = self.history.now_ms()
+        asked = self.history.turn()
 
         def error_of(response: Any) -> int:
             answer = response.groups[0] if version >= _GROUPS_SINCE else response
@@ -107,12 +106,12 @@ class Reading(SimulatedClient):
         if error:
             raise GaveUp("committed offsets", error)
         answer = response.groups[0] if version >= _GROUPS_SINCE else response
-        now_ms = self.history.now_ms()
+        told, now_ms = self.history.turn(), self.history.now_ms()
         for topic in answer.topics:
             name = topic.name or self.topic_name(topic.topic_id)
             for row in topic.partitions:
                 found = Found(
-                    group, name, row.partition_index, row.committed_offset, asked_ms, now_ms
+                    group, name, row.partition_index, row.committed_offset, asked, told, now_ms
                 )
                 self.history.found.append(found)
                 if (name, row.partition_index) in self.positions:
@@ -162,7 +161,7 @@ class Reading(SimulatedClient):
         version = self.versions.of(ApiKey.LIST_OFFSETS)
         try:
             response = yield Call(
-                leader.node_id, ApiKey.LIST_OFFSETS, version, request, _TIMEOUT_MS
+                leader.node_id, ApiKey.LIST_OFFSETS, version, request, self.patience_ms()
             )
         except (Disconnected, RequestTimedOut):
             yield self.backoff()
@@ -197,7 +196,7 @@ class Reading(SimulatedClient):
         version = self.versions.of(ApiKey.FETCH)
         request = self._fetch(version, by_node[node_id])
         try:
-            response = yield Call(node_id, ApiKey.FETCH, version, request, _TIMEOUT_MS)
+            response = yield Call(node_id, ApiKey.FETCH, version, request, self.patience_ms())
         except (Disconnected, RequestTimedOut):
             yield self.backoff()
             yield from self.refresh()
@@ -310,12 +309,12 @@ class Reading(SimulatedClient):
         """Commit the positions as a member of a group; the error of the answer, 0 for none."""
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         notes: dict[TP, Commit] = {}
-        now_ms = self.history.now_ms()
+        sent = self.history.turn()
         for (topic, index), position in self.positions.items():
             if position >= 0:
                 row = OffsetCommitRequestPartition(index, position, -1, "")
                 topics.setdefault(topic, []).append(row)
-                notes[topic, index] = Commit(group, topic, index, position, now_ms)
+                notes[topic, index] = Commit(group, topic, index, position, sent)
         if not topics:
             return 0
         version = self.versions.of(ApiKey.OFFSET_COMMIT)
@@ -336,8 +335,12 @@ class Reading(SimulatedClient):
         for attempt in range(ATTEMPTS_MAX):
             node_id = yield from self.coordinator(GROUP, group)
             try:
-                response = yield Call(node_id, ApiKey.OFFSET_COMMIT, version, request, _TIMEOUT_MS)
+                response = yield Call(
+                    node_id, ApiKey.OFFSET_COMMIT, version, request, self.patience_ms()
+                )
             except (Disconnected, RequestTimedOut):
+                for note in notes.values():
+                    note.doubtful = True
                 self._coordinators.pop((GROUP, group), None)
                 yield self.backoff(attempt)
                 continue
@@ -345,12 +348,12 @@ class Reading(SimulatedClient):
         else:
             raise GaveUp("commit")
         error = 0
-        now_ms = self.history.now_ms()
+        acked = self.history.turn()
         for topic in response.topics:
             name = topic.name or self.topic_name(topic.topic_id)
             for row in topic.partitions:
                 if row.error_code == 0:
-                    notes[name, row.partition_index].acked_ms = now_ms
+                    notes[name, row.partition_index].acked = acked
                     self.history.counts["offsets committed"] += 1
                 else:
                     error = row.error_code

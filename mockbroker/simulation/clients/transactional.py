@@ -36,7 +36,7 @@ _LIVES_MAX = 6
 
 
 class _Fatal(Exception):  # noqa: N818 - it names what happened
-    """This producer may not go on; the application starts another."""
+    """The producer may not go on; the application starts another."""
 
 
 class TransactionalProducer(Writer, Reading):
@@ -168,7 +168,8 @@ class TransactionalProducer(Writer, Reading):
             topics.setdefault(topic, []).append(
                 TxnOffsetCommitRequestPartition(partition, offset, -1, "")
             )
-            commit = Commit(settings.group, topic, partition, offset, self.history.now_ms())
+            commit = Commit(settings.group, topic, partition, offset, self.history.turn())
+            commit.doubtful = True  # until the end is acknowledged; and an end may come late
             transaction.commits.append(commit)
             self.history.commits.append(commit)
         request = TxnOffsetCommitRequest(
@@ -213,8 +214,9 @@ class TransactionalProducer(Writer, Reading):
         counts = self.history.counts
         counts["transactions committed" if commit else "transactions aborted"] += 1
         if commit:
+            acked = self.history.turn()
             for each in transaction.commits:
-                each.acked_ms = self.history.now_ms()
+                each.acked, each.doubtful = acked, False
                 counts["offsets committed"] += 1
         if not commit and self.settings.input:
             yield from self.find_positions(self.settings.group, [self.settings.input])
