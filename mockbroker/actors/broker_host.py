@@ -125,6 +125,10 @@ class BrokerHost:
             connection.abort(reset=reset)
         self.gate.open()
 
+    def port(self, listener: str) -> int | None:
+        """The number of the port of a listener; None while it is closed."""
+        return next((port.number for port, each in self._ports if each.name == listener), None)
+
     @property
     def connected(self) -> bool:
         """Whether any client is."""

@@ -43,7 +43,8 @@ class ClusterServer:
     """A core cluster with its ports; made by `open_server` inside a trio run.
 
     `network` is where clients come from: TCP, unless something else is given. `real_ns` tells the
-    time of day, in ns since the epoch.
+    time of day, in ns since the epoch. A `cluster` that is there already is served as it is; it
+    goes by `clock`.
     """
 
     def __init__(
@@ -53,15 +54,17 @@ class ClusterServer:
         trace: Trace | None = None,
         network: Network | None = None,
         real_ns: Callable[[], int] = time.time_ns,
+        cluster: Cluster | None = None,
+        clock: ClusterClock | None = None,
     ) -> None:
         load_all()
         self.config = config
         self.stats = Stats()
         self._real_ns = real_ns
-        self.clock = ClusterClock(real_ns() // 1_000_000)
+        self.clock = clock or ClusterClock(real_ns() // 1_000_000)
         self.data_dir: DataDir | None = None
         try:
-            self.cluster = self._make_cluster()
+            self.cluster = self._make_cluster() if cluster is None else self._journaled(cluster)
             self._security = self._secure()
         except BaseException:
             if self.data_dir is not None:
@@ -90,20 +93,27 @@ class ClusterServer:
         """A new cluster, or the one that is stored."""
         config = self.config
         stored = self._open_stored()
-        cluster = Cluster(
-            brokers=stored.specs(config) if stored else config.specs(),
-            configs=stored.configs(config) if stored else config.broker_configs(),
-            seed=config.seed,
-            now_ms=self.clock.now_ms,
-            kafka_version=config.kafka_version,
+        cluster = self._journaled(
+            Cluster(
+                brokers=stored.specs(config) if stored else config.specs(),
+                configs=stored.configs(config) if stored else config.broker_configs(),
+                seed=config.seed,
+                now_ms=self.clock.now_ms,
+                kafka_version=config.kafka_version,
+            )
         )
-        if config.journal_bytes:
-            overflow = config.journal_overflow
-            cluster.keep_journal(Journal(self._real_ns, config.journal_bytes, overflow))
         if stored is not None and stored.image is not None:
             from mockbroker.actors.snapshots import put_back
 
             put_back(cluster, stored.image)
+        return cluster
+
+    def _journaled(self, cluster: Cluster) -> Cluster:
+        """The cluster with the journal that the config asks for."""
+        config = self.config
+        if config.journal_bytes:
+            overflow = config.journal_overflow
+            cluster.keep_journal(Journal(self._real_ns, config.journal_bytes, overflow))
         return cluster
 
     def _secure(self) -> Security | None:

@@ -29,6 +29,7 @@ from mockbroker.actors.network import Accept
 from mockbroker.actors.transport import Buffer
 from mockbroker.simulation.virtual_run import VirtualClock
 
+NO_PORT = 0
 FIRST_PORT = 9092
 FIRST_CLIENT_PORT = 32768
 CLIENT_HOST = "127.0.0.1"

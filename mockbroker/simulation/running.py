@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from mockbroker.simulation.fast import FastRun
 from mockbroker.simulation.laws import Violation
@@ -28,14 +28,24 @@ class Outcome(NamedTuple):
         return list(dict.fromkeys(each.law for each in self.violations))
 
 
-def run(plan: Plan) -> Outcome:
+Mode = Literal["fast", "streams"]
+"""How clients reach brokers: by calls of the handlers, or over connections in memory."""
+
+
+def run(plan: Plan, mode: Mode = "fast") -> Outcome:
     """Run a plan to its rest. Raises PlanError where it names what does not exist."""
     check(plan)
-    world = World(plan)
-    fast = FastRun(world)
-    fast.run()
+    if mode == "streams":
+        from mockbroker.simulation.stream_run import run_over_streams
+
+        world, answered = run_over_streams(plan)
+    else:
+        world = World(plan)
+        fast = FastRun(world)
+        fast.run()
+        answered = fast.answered
     counts = Counter(world.history.counts)
-    counts["requests answered"] = fast.answered
+    counts["requests answered"] = answered
     for name, count in world.events.items():
         counts[f"event {name}"] = count
     for name, count in world.performed.items():
@@ -45,6 +55,6 @@ def run(plan: Plan) -> Outcome:
     return Outcome(plan, world.laws.violations, world.digest.hexdigest(), counts)
 
 
-def simulate(seed: int) -> Outcome:
+def simulate(seed: int, mode: Mode = "fast") -> Outcome:
     """Run the plan of a seed."""
-    return run(generate(seed))
+    return run(generate(seed), mode)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,7 +62,11 @@ class StreamDriver:
         client_id: str,
         rng: random.Random,
         troubles: Troubles = NO_TROUBLES,
+        told: Callable[[Call, object, int], None] | None = None,
     ) -> None:
+        """`told` is called with each call, its answer or what was raised in its place, and when
+        the call was made (ms since the epoch).
+        """
         self._sim = sim
         self._client_id = client_id
         self._rng = rng
@@ -69,12 +74,16 @@ class StreamDriver:
         self._trouble_share = sum(self._shares)
         self._pause_ms_max = troubles.pause_ms_max
         self._wires: dict[int, _Wire] = {}
+        self._told = told
+        self._script: Script | None = None
+        self._over = False
         self._scope = trio.CancelScope()
         self.oddities: list[str] = []
         self.counts: Counter[str] = Counter()
 
     async def run(self, script: Script) -> None:
         """Carry the script on to its end, or until `crash`."""
+        self._script = script
         answer: Any = None
         error: Exception | None = None
         try:
@@ -87,21 +96,39 @@ class StreamDriver:
                     answer = error = None
                     if type(step) is Sleep:
                         await self._sim.sleep(step.ms)
+                        if self._over:
+                            return
                     else:
                         assert type(step) is Call
+                        since_ms = self._sim.now_ms
                         try:
                             answer = await self._call(step)
                         except (Disconnected, RequestTimedOut) as failed:
                             error = failed
+                        if self._over:
+                            return
+                        if self._told is not None:
+                            self._told(step, error or answer, since_ms)
         finally:
-            script.close()
-            for wire in self._wires.values():
-                wire.end.close(reset=self._scope.cancel_called)
-            self._wires.clear()
+            self._end(reset=False)
 
     def crash(self) -> None:
-        """End the client as a process that is killed: its connections are reset."""
+        """End the client at once, as a process that is killed: its connections are reset."""
         self._scope.cancel()
+        self._end(reset=True)
+
+    def break_off(self) -> None:
+        """Break all connections, as a network does that fails."""
+        for wire in self._wires.values():
+            wire.break_off()
+
+    def _end(self, *, reset: bool) -> None:
+        self._over = True
+        if self._script is not None:
+            self._script.close()
+        for wire in self._wires.values():
+            wire.end.close(reset=reset)
+        self._wires.clear()
 
     async def _call(self, call: Call) -> Any:
         trouble = self._trouble()
@@ -186,8 +213,8 @@ class _Wire:
                 at_s = clock.current_time() + self._drawn_s()
                 broken = clock.call_at(at_s, self._break)
             answer = await self._receive(slowly=trouble == _SLOW_READ)
-        except OSError as error:
-            raise Disconnected(error.strerror or str(error)) from error
+        except (OSError, trio.ClosedResourceError) as error:
+            raise Disconnected(str(error)) from error
         finally:
             due.cancel()
             if broken is not None:
@@ -195,6 +222,12 @@ class _Wire:
         return decode_response(answer, call.api_key, call.version, self._correlation_id)
 
     # -- giving up ---------------------------------------------------------------------------------
+
+    def break_off(self) -> None:
+        """Let the connection break, and be lost what has come by it."""
+        self.end.incoming.arrived.clear()
+        self.end.incoming.break_off()
+        self.end.outgoing.break_off()
 
     def _time_out(self) -> None:
         self._give_up(RequestTimedOut)

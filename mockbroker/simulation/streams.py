@@ -24,7 +24,7 @@ import msgspec
 
 from mockbroker.actors.config import ServerConfig, ServerError, TopicSpec
 from mockbroker.actors.server import ClusterServer, open_server
-from mockbroker.simulation.memory_network import WIRES, MemoryNetwork, MemoryStream, Wires
+from mockbroker.simulation.memory_network import NO_PORT, WIRES, MemoryNetwork, MemoryStream, Wires
 from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ class SimulatedCluster:
         Raises ConnectionRefusedError where the broker is not there or does not listen.
         """
         name = listener or self.server.config.listeners[0].name
-        broker = self.cluster.brokers.get(node_id)
-        endpoint = None if broker is None else broker.endpoints.get(name)
-        return await self.network.connect(0 if endpoint is None else endpoint.port)
+        host = self.server.hosts.get(node_id)
+        port = None if host is None else host.port(name)
+        return await self.network.connect(NO_PORT if port is None else port)
 
     async def sleep(self, ms: float) -> None:
         """Let so many ms of the cluster's time pass."""
