@@ -43,8 +43,8 @@ class ClusterServer:
     """A core cluster with its ports; made by `open_server` inside a trio run.
 
     `network` is where clients come from: TCP, unless something else is given. `real_ns` tells the
-    time of day, in ns since the epoch. A `cluster` that is there already is served as it is; it
-    goes by `clock`.
+    time of day, in ns since the epoch. The cluster goes by `clock`, or by one of its own that
+    begins then; a `cluster` that is there already is served as it is.
     """
 
     def __init__(
@@ -234,7 +234,7 @@ class ClusterServer:
         if self.cluster.journal is not None:
             self.cluster.journal.fact(self.clock.now_ms(), "clock", change=change, **facts)
 
-    async def run(self) -> None:
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
@@ -245,6 +245,7 @@ class ClusterServer:
                 nursery.start_soon(self.data_dir.run)
             for host in self.hosts.values():
                 host.run_in(nursery)
+            task_status.started()
             await trio.sleep_forever()
 
     def _close_idle_connections(self) -> None:
@@ -343,19 +344,22 @@ async def open_server(
     trace: Trace | None = None,
     network: Network | None = None,
     real_ns: Callable[[], int] = time.time_ns,
+    clock: ClusterClock | None = None,
 ) -> AsyncIterator[ClusterServer]:
     """A serving cluster for the length of the block; clients may connect from its first line on.
 
-    `network` and `real_ns` are what `ClusterServer` takes.
+    `network`, `real_ns` and `clock` are what `ClusterServer` takes.
     """
-    server = ClusterServer(config or ServerConfig(), trace=trace, network=network, real_ns=real_ns)
+    server = ClusterServer(
+        config or ServerConfig(), trace=trace, network=network, real_ns=real_ns, clock=clock
+    )
     server.bind()
     try:
         server.make_topics()
         if server.data_dir is not None:
             server.data_dir.follow(server.cluster)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(server.run)
+            await nursery.start(server.run)
             yield server
             nursery.cancel_scope.cancel()
     finally:

@@ -11,9 +11,8 @@ import logging
 import random
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import trio
 
@@ -28,12 +27,9 @@ from mockbroker.simulation.memory_network import MemoryNetwork, Wires
 from mockbroker.simulation.plan import Plan
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
 from mockbroker.simulation.stream_driver import StreamDriver, Troubles
-from mockbroker.simulation.streams import SimulatedCluster
+from mockbroker.simulation.streams import SimulatedCluster, VirtualClusterClock
 from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
 from mockbroker.simulation.world import START_MS, Clock, World
-
-if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
 
 GRACE_MS = 120_000  # how long clients may go on once faults have stopped
 # How long it may then take until everything is at rest.
@@ -62,7 +58,7 @@ class _RunClock(Clock):
         self._clock = clock
 
     @property
-    def now_ms(self) -> int:  # type: ignore[override]
+    def now_ms(self) -> int:
         return self._clock.now_ms()
 
     @now_ms.setter
@@ -79,7 +75,7 @@ class StreamRun(trio.abc.Instrument):
     def __init__(self, plan: Plan, clock: VirtualClock) -> None:
         self._plan = plan
         self._clock = clock
-        self._cluster_clock = ClusterClock(START_MS)
+        self._cluster_clock = VirtualClusterClock(clock, START_MS)
         wires = Wires(plan.settings.latency_ms)
         rng = random.Random(f"{plan.seed} wires")
         self._network = MemoryNetwork(clock, rng, wires)
@@ -276,7 +272,7 @@ class StreamRun(trio.abc.Instrument):
 
 
 @contextmanager
-def _errors_told_to(tell: object) -> Iterator[None]:
+def _errors_told_to(tell: Callable[[str], None]) -> Iterator[None]:
     """Hear what this thread's brokers log: errors are told, warnings are what was asked for."""
     thread = threading.get_ident()
 
@@ -284,7 +280,7 @@ def _errors_told_to(tell: object) -> Iterator[None]:
         if record.thread != thread:
             return True
         if record.levelno >= logging.ERROR:
-            tell(_sentence(record))  # type: ignore[operator]
+            tell(_sentence(record))
         return False
 
     log = logging.getLogger("mockbroker")

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mockbroker.actors.clock import HAIR_MS, ClusterClock
 from mockbroker.actors.config import ServerConfig, ServerError, TopicSpec
 from mockbroker.actors.server import ClusterServer, open_server
 from mockbroker.simulation.memory_network import NO_PORT, WIRES, MemoryNetwork, MemoryStream, Wires
@@ -34,6 +35,24 @@ __all__ = ["SimulatedCluster", "Wires", "simulated_cluster", "virtual_run"]
 
 EPOCH_MS = 1_735_689_600_000
 """When a simulation begins: 2025-01-01 00:00 UTC."""
+
+
+class VirtualClusterClock(ClusterClock):
+    """The clock of a cluster in a virtual run: as any other, without asking trio which run it is.
+
+    A cluster asks for the time some twenty times for each request.
+    """
+
+    __slots__ = ("_virtual",)
+
+    def __init__(self, virtual: VirtualClock, epoch_ms: int) -> None:
+        super().__init__(epoch_ms)
+        self._virtual = virtual
+
+    def now_ms(self) -> int:
+        """As `ClusterClock.now_ms`."""
+        passed_s = self._virtual.now_s - self._started_at
+        return self._epoch_ms + int(passed_s * 1000 + HAIR_MS)
 
 
 class SimulatedCluster:
@@ -141,12 +160,10 @@ async def simulated_cluster(
     if any(listener.is_tls for listener in config.listeners):
         raise ServerError("a network in memory carries no TLS; use PLAINTEXT or SASL_PLAINTEXT")
     network = MemoryNetwork(clock, random.Random(f"{seed}/wires"), wires)
-    async with open_server(config, network=network, real_ns=_epoch_of(clock)) as server:
-        yield SimulatedCluster(server, network, clock, seed)
+    cluster_clock = VirtualClusterClock(clock, EPOCH_MS)
 
-
-def _epoch_of(clock: VirtualClock) -> Callable[[], int]:
     def real_ns() -> int:
-        return EPOCH_MS * 1_000_000 + int(clock.current_time() * 1e9)
+        return cluster_clock.now_ms() * 1_000_000
 
-    return real_ns
+    async with open_server(config, network=network, real_ns=real_ns, clock=cluster_clock) as server:
+        yield SimulatedCluster(server, network, clock, seed)

@@ -70,7 +70,7 @@ class VirtualClock(SteerableClock):
     def __init__(self, seed: int) -> None:
         super().__init__(0.0)
         self.seed = seed  # of the run
-        self._now_s = 0.0
+        self.now_s = 0.0  # since the run began
         self.patience_s = PATIENCE_S
         self.on_deadlock: Callable[[], object] = lambda: None
         self._asked_s = math.inf
@@ -83,7 +83,7 @@ class VirtualClock(SteerableClock):
 
     def current_time(self) -> float:
         """Seconds since the run began."""
-        return self._now_s
+        return self.now_s
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
         """Move on to the next thing that is due, the deadline that trio has included."""
@@ -93,14 +93,14 @@ class VirtualClock(SteerableClock):
         while due and due[0][2].callback is None:
             heapq.heappop(due)
         if due and due[0][0] <= deadline:
-            now = self._now_s = max(self._now_s, due[0][0])
+            now = self.now_s = max(self.now_s, due[0][0])
             while due and due[0][0] <= now:
                 callback = heapq.heappop(due)[2].callback
                 if callback is not None:
                     callback()
             return 0.0
         if deadline < FOREVER_S:
-            self._now_s = max(self._now_s, deadline)
+            self.now_s = max(self.now_s, deadline)
             return 0.0
         return self._wait_for_others()
 
@@ -124,7 +124,7 @@ class VirtualClock(SteerableClock):
     async def sleep(self, seconds: float) -> None:
         """As `trio.sleep`, at a fifth of its cost."""
         task = trio.lowlevel.current_task()
-        due = self.call_at(self._now_s + seconds, lambda: trio.lowlevel.reschedule(task))
+        due = self.call_at(self.now_s + seconds, lambda: trio.lowlevel.reschedule(task))
 
         def abort(_raise_cancel: object) -> trio.lowlevel.Abort:
             due.cancel()
@@ -134,7 +134,7 @@ class VirtualClock(SteerableClock):
 
     def jump_to(self, virtual: float) -> None:
         """As `SteerableClock.jump_to`."""
-        self._now_s = max(self._now_s, virtual)
+        self.now_s = max(self.now_s, virtual)
 
     def set_rate(self, rate: float) -> None:
         """Raises RuntimeError: virtual time has no rate."""
