@@ -231,7 +231,7 @@ class Connection(Inbox):
             raise ProtocolError(f"request header: {error}") from None
         now_ms = self.active_ms = self._now_ms()
         context = RequestContext(
-            self._broker.cluster, self._broker, self._listener, header, self._info, now_ms
+            self._cluster, self._broker, self._listener, header, self._info, now_ms
         )
         if throttling is not None:
             context.bill = Bill(throttling, len(frame))

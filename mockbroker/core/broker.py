@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.broker_life import RUNNING
 from mockbroker.core.fetch_positions import FetchPositions
+from mockbroker.core.image import Endpoint
 from mockbroker.core.log.dirs import LogDirs
-from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
@@ -36,31 +37,25 @@ class BrokerSpec(NamedTuple):
     rack: str | None = None
 
 
-class Endpoint(NamedTuple):
-    """The address at which clients are told to find a broker."""
-
-    host: str
-    port: int
-
-
 class Broker:
-    """One broker: its process, and what the controller thinks of it.
+    """One broker: its process, its metadata image, and its registration with the controller.
 
     `state` is that of the process, see `broker_life`; `stopped_how` says "controlled" or "unclean".
     `fenced` means not alive in the controller's eyes, `shutting_down` about to leave; such brokers
-    lead nothing.
+    lead nothing. `image` is the newest, or an old one while the broker cannot hear the controller.
     """
 
     __slots__ = (
         "_fetch_sessions",
         "_groups",
         "_transactions",
-        "_views",
+        "awaiting_controller",
         "cluster",
         "endpoints",
         "epoch",
         "fenced",
         "fetch_positions",
+        "image",
         "log_dirs",
         "logger_levels",
         "node_id",
@@ -72,6 +67,9 @@ class Broker:
 
     def __init__(self, cluster: Cluster, spec: BrokerSpec, epoch: int) -> None:
         self.cluster = cluster
+        self.image = cluster.image
+        # Requests that are for the controller, as long as it cannot be heard; each is called then.
+        self.awaiting_controller: dict[Callable[[], None], None] = {}
         self.node_id = spec.node_id
         self.rack = spec.rack
         self.epoch = epoch
@@ -85,10 +83,6 @@ class Broker:
         self.logger_levels: dict[str, str] = dict(_LOGGERS)
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
-        # The coordinators of the cluster that is not looked at now; see `look_at`.
-        self._views: dict[
-            Cluster, tuple[GroupCoordinator | None, TransactionCoordinator | None]
-        ] = {}
         self._fetch_sessions: FetchSessionCache | None = None
         self.fetch_positions = FetchPositions()
 
@@ -113,6 +107,11 @@ class Broker:
         return configs
 
     @property
+    def hears_controller(self) -> bool:
+        """Whether the metadata that it knows is the newest."""
+        return self.image is self.cluster.image
+
+    @property
     def active(self) -> bool:
         """Whether it may lead and be in sync: alive, and not about to leave."""
         return not self.fenced and not self.shutting_down
@@ -122,16 +121,14 @@ class Broker:
         producer ids.
         """
         self._unload()
+        self.awaiting_controller.clear()
         self._fetch_sessions = None
         self.cluster.ids.drop_producer_ids(self.node_id)
 
     def _unload(self) -> None:
-        if self._transactions is not None:
-            self._transactions.unload()
-        if self._groups is not None:
-            for shard in self._groups.shards():
-                if not isinstance(shard, ErrorCode):
-                    shard.unload()
+        for coordinator in (self._transactions, self._groups):
+            if coordinator is not None:
+                coordinator.unload()
 
     @property
     def has_groups(self) -> bool:
@@ -165,27 +162,6 @@ class Broker:
             slots = self.cluster.config_int("max.incremental.fetch.session.cache.slots")
             self._fetch_sessions = FetchSessionCache(slots, self.cluster.ids)
         return self._fetch_sessions
-
-    def look_at(self, cluster: Cluster) -> None:
-        """Let the broker see another cluster: the world it is isolated in, or the real one again.
-
-        Its coordinators are bound to what they see, so each view has its own.
-        """
-        self._unload()
-        known = self._views.pop(cluster, None)
-        if known is None:
-            self._views[self.cluster] = self._groups, self._transactions
-            known = None, None
-        self._groups, self._transactions = known
-        self.cluster = cluster
-
-    def as_seen_now(self) -> Broker:
-        """A likeness of this broker for others to remember it by."""
-        seen = Broker(self.cluster, BrokerSpec(self.node_id, self.rack), self.epoch)
-        seen.fenced, seen.shutting_down, seen.state = self.fenced, self.shutting_down, self.state
-        seen.endpoints = dict(self.endpoints)
-        seen.log_dirs = self.log_dirs
-        return seen
 
     def __repr__(self) -> str:
         return f"Broker({self.node_id})"

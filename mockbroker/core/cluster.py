@@ -1,17 +1,17 @@
 """The cluster: its brokers, topics and configs, and the ids, timers and clock they share.
 
-This is the metadata that a Kafka controller keeps and every broker knows. There is one copy: what
-the controller decides here is seen by all brokers at once. `metadata_epoch` grows with every
-change, so that whoever caches answers knows when they are stale.
+`topics`, `topics_by_id` and `brokers` are those of the newest metadata image, which the controller
+changes. A broker that cannot hear the controller has an older one (see `image`); what a broker
+tells its clients comes from its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.core.actions import Actions
-from mockbroker.core.broker import Broker, BrokerSpec, Endpoint
+from mockbroker.core.broker import Broker, BrokerSpec
 from mockbroker.core.configs.values import ClusterConfigs, static_configs
 from mockbroker.core.controller import Controller
 from mockbroker.core.errors import ApiError
@@ -19,17 +19,18 @@ from mockbroker.core.events import Event
 from mockbroker.core.features import Features
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.ids import IdSource, uuid_text
+from mockbroker.core.image import Image
 from mockbroker.core.log.epoch_cache import NO_EPOCH
 from mockbroker.core.log.manager import LogManager, RetentionResult
 from mockbroker.core.log.told import tell_topic_created, tell_topic_deleted
+from mockbroker.core.metadata_publisher import MetadataPublisher
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.presence import Presence
 from mockbroker.core.profiles import profile_of
 from mockbroker.core.quotas.client_quotas import ClientQuotas
 from mockbroker.core.replication.control import PartitionPlan, plan_more_partitions, plan_topic
 from mockbroker.core.replication.elections import ELR_FEATURE, Reassignment, elect_first_leaders
-from mockbroker.core.replication.gears import Replication
-from mockbroker.core.replication.isolation import Isolation
+from mockbroker.core.replication.replica_manager import ReplicaManager
 from mockbroker.core.replication.states import StateLog
 from mockbroker.core.security.acls import AclStore
 from mockbroker.core.security.authorizer import configured
@@ -64,8 +65,6 @@ class Cluster(Actions):
     an old one. Raises ConfigError when `configs` (static broker configs, as text) do not fit.
     """
 
-    has_controller = True  # whether changes of the metadata can be made at all
-
     def __init__(
         self,
         brokers: Sequence[BrokerSpec] = DEFAULT_BROKERS,
@@ -82,9 +81,13 @@ class Cluster(Actions):
         self.time_scopes = TimeScopes(self)
         self.presence = Presence()
         self.cluster_id = uuid_text(self.ids.uuid())
-        self.metadata_epoch = 0
-        # Answers derived from the metadata as a whole, dropped when it changes.
-        self.memo: dict[object, object] = {}
+        # Every broker's process, and those of them that are registered with the controller.
+        self.processes: dict[int, Broker] = {}
+        self.brokers: dict[int, Broker] = {}
+        self.image = Image({}, self.brokers, NO_LEADER)
+        self.topics = self.image.topics
+        self.topics_by_id = self.image.topics_by_id
+        self.metadata = MetadataPublisher(self)
         self.configs = ClusterConfigs(static_configs(configs or {}, len(brokers)))
         if self.profile.feature_level("eligible.leader.replicas.version") > 0:
             # With KIP-966 the controller writes this one down, to see the same value on every
@@ -92,17 +95,13 @@ class Cluster(Actions):
             min_isr = str(self.configs.get("min.insync.replicas"))
             self.configs.dynamic_default["min.insync.replicas"] = min_isr
         self.controller = Controller(self)
-        self.brokers: dict[int, Broker] = {
-            spec.node_id: Broker(self, spec, self.controller.next_broker_epoch())
-            for spec in sorted(brokers)
-        }
-        self.controller.node_id = next(iter(self.brokers))
-        self.replication = Replication(self)
-        self.isolation = Isolation(self)
+        for spec in sorted(brokers):
+            broker = Broker(self, spec, self.controller.next_broker_epoch())
+            self.processes[spec.node_id] = self.brokers[spec.node_id] = broker
+        self.image.controller_id = next(iter(self.brokers))
+        self.replication = ReplicaManager(self)
         # Whether appends look at every record rather than at headers alone where those suffice.
         self.walks_all_records = self.configs.get("record.validation") == "always"
-        self.topics: dict[str, Topic] = {}
-        self.topics_by_id: dict[bytes, Topic] = {}
         self._unified_names: dict[str, set[str]] = {}
         # Reassignments that wait for replicas to come in sync, by topic id and partition.
         self.reassignments: dict[tuple[bytes, int], Reassignment] = {}
@@ -138,18 +137,28 @@ class Cluster(Actions):
     # -- reading -----------------------------------------------------------------------------------
 
     def partition(self, topic: str, index: int) -> Partition | None:
-        """The partition, or None when the topic or the index is unknown."""
-        found = self.topics.get(topic)
-        if found is None or not 0 <= index < len(found.partitions):
-            return None
-        return found.partitions[index]
+        """The partition in the newest image, or None when the topic or the index is unknown."""
+        return self.image.partition(topic, index)
 
-    def partition_by_id(self, topic_id: bytes, index: int) -> Partition | None:
-        """The partition, or None when the topic id or the index is unknown."""
-        found = self.topics_by_id.get(topic_id)
-        if found is None or not 0 <= index < len(found.partitions):
-            return None
-        return found.partitions[index]
+    def image_of(self, node_id: int) -> Image:
+        """A broker's metadata image; the newest one for a broker that is not there."""
+        broker = self.processes.get(node_id)
+        return self.image if broker is None else broker.image
+
+    def hears_controller(self, node_id: int) -> bool:
+        """Whether there is such a broker, and it has the newest image."""
+        broker = self.processes.get(node_id)
+        return broker is not None and broker.image is self.image
+
+    def is_led_here(self, partition: Partition) -> bool:
+        """Whether this object is the one that the partition's leader has."""
+        leader = self.processes.get(partition.leader_id)
+        return leader is not None and leader.image.partition_by_id(*partition.key) is partition
+
+    def led(self, partition: Partition) -> Partition:
+        """The object of a partition that its leader has, if the leader knows of its leadership."""
+        known = self.image_of(partition.leader_id).partition_by_id(*partition.key)
+        return known if known and known.leader_id == partition.leader_id else partition
 
     def config(self, name: str) -> Any:
         """The typed value of a broker config; its type is that of the config's definition."""
@@ -165,30 +174,6 @@ class Cluster(Actions):
         """Whether the release this cluster plays knows this version of the API."""
         return api_version <= self.profile.max_versions.get(api_key, -1)
 
-    def reachable_brokers(self, listener: str) -> dict[int, Endpoint]:
-        """The live brokers that have this listener, with their addresses on it."""
-        key = ("reachable brokers", listener)
-        known = self.memo.get(key)
-        if not isinstance(known, dict):
-            known = {
-                node_id: broker.endpoints[listener]
-                for node_id, broker in self.brokers.items()
-                if not broker.fenced and listener in broker.endpoints
-            }
-            self.memo[key] = known
-        return known
-
-    def offline_replicas(self, partition: Partition, reachable: Container[int]) -> list[int]:
-        """The replicas on brokers that are not among the reachable ones, or have lost the
-        directory.
-        """
-        brokers = self.brokers
-        return [
-            node_id
-            for node_id in partition.replicas
-            if node_id not in reachable or not brokers[node_id].log_dirs.has(partition)
-        ]
-
     @property
     def controller_id(self) -> int:
         """The broker that is the active controller, or -1 while none is alive.
@@ -196,7 +181,7 @@ class Cluster(Actions):
         Clients are told to send controller requests there, though any live broker would do: each
         forwards what is for the controller (KIP-590).
         """
-        return self.controller.node_id
+        return self.image.controller_id
 
     @property
     def elr_enabled(self) -> bool:
@@ -299,6 +284,8 @@ class Cluster(Actions):
         topic = self.topics.get(name)
         if topic is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        for partition in list(topic.partitions):
+            self.metadata.own(partition)  # a broker that cannot hear of it keeps what it has
         del self.topics[name]
         del self.topics_by_id[topic.topic_id]
         unified = name.replace(".", "_")
@@ -367,10 +354,6 @@ class Cluster(Actions):
         for observer in self.on_configs_changed:
             observer(topic)
 
-    def process_of(self, node_id: int) -> Broker | None:
-        """The broker that runs here under this id, whatever is known of others."""
-        return self.brokers.get(node_id)
-
     def keep_journal(self, journal: Journal) -> None:
         """From now on everything that happens is written down."""
         self.journal = journal
@@ -390,13 +373,13 @@ class Cluster(Actions):
 
     def leader_changed(self, partition: Partition) -> None:
         """A partition has another leader or epoch: coordinators on it move."""
-        leader = self.process_of(partition.leader_id)
-        if leader is None or not partition.topic.is_internal:
+        leader = self.processes.get(partition.leader_id)
+        if leader is None or not partition.topic.is_internal or not self.is_led_here(partition):
             return
         if partition.topic.name == TRANSACTION_STATE_TOPIC:
-            leader.transactions.elected(partition)
+            leader.transactions.partition_heard(partition)
         elif partition.topic.name == GROUP_METADATA_TOPIC:
-            leader.groups.elected(partition)
+            leader.groups.partition_heard(partition)
 
     # -- upkeep of logs ----------------------------------------------------------------------------
 
@@ -432,8 +415,8 @@ class Cluster(Actions):
 
         Name the topic when it alone is concerned; without one every topic is.
         """
-        self.metadata_epoch += 1
-        self.memo.clear()
+        self.image.epoch += 1
+        self.image.memo.clear()
         if topic is not None:
             topic.touch()
             if self.recorder is not None:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mockbroker.core.broker import Broker
-from mockbroker.core.broker_life import STOPPED, Step, after
+from mockbroker.core.broker_life import RUNNING, STOPPED, Step, after
 from mockbroker.core.events import BrokerChanged, ControllerChanged, LogDirFailed
 from mockbroker.core.log.flushing import flush, lose_power
 from mockbroker.core.partition import NO_LEADER, Partition
@@ -34,20 +34,25 @@ if TYPE_CHECKING:
 CONTROLLED = "controlled"
 UNCLEAN = "unclean"
 POWER_LOSS = "power_loss"  # an unclean end, with all that was not flushed
+SESSION_EXPIRED = "session expired"
 
 
 class Controller:
     """The quorum's active controller, whichever broker that is."""
 
-    __slots__ = ("_cluster", "_fencing", "balance", "broker_epoch", "epoch", "node_id")
+    __slots__ = ("_cluster", "_fencing", "balance", "broker_epoch", "epoch")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._fencing: dict[int, Timer] = {}
+        self._fencing: dict[int, Timer] = {}  # sessions that run out
         self.balance = LeaderBalance(cluster)
         self.broker_epoch = 0  # the last one that a registration was given
         self.epoch = 1
-        self.node_id = NO_LEADER  # the broker that is the active controller
+
+    @property
+    def node_id(self) -> int:
+        """The broker that is the active controller, -1 for none."""
+        return self._cluster.image.controller_id
 
     def next_broker_epoch(self) -> int:
         """An epoch for a registration; each is used once."""
@@ -60,36 +65,37 @@ class Controller:
         """End a broker's process: after its leaders have moved, or without a warning.
 
         After a sudden end the controller fences it `fence_after_ms` later, and at once when its
-        machine lost the power.
+        machine lost the power. A broker that has lost the controller cannot say that it leaves.
         """
-        controlled = how == CONTROLLED
-        led = {
-            partition
-            for topic in self._cluster.topics.values()
-            for partition in topic.partitions
-            if how == POWER_LOSS and partition.leader_id == broker.node_id
-        }
-        self._cluster.isolation.leave_world(broker)
-        if controlled:
+        cluster = self._cluster
+        says_so = how == CONTROLLED and broker.hears_controller
+        if says_so:
             broker.shutting_down = True
             self._tell(broker, "shutting down")
             self._leave_isrs(broker, "controlled shutdown")
-        broker.stopped_how = CONTROLLED if controlled else UNCLEAN
+        broker.stopped_how = CONTROLLED if how == CONTROLLED else UNCLEAN
         self._take(broker, Step.STOP)
         broker.forget_memory()
-        self._cluster.replication.broker_changed(broker.node_id)
-        if controlled:
-            flush(self._cluster, broker)
+        cluster.metadata.hear(
+            broker
+        )  # of its image nothing is left, and its logs are what they are
+        cluster.replication.broker_changed(broker.node_id)
+        if how == CONTROLLED:
+            flush(cluster, broker)
+        if says_so:
             self.fence(broker, CONTROLLED)
         elif how == POWER_LOSS:
             self.fence(broker, "power lost")
-            lose_power(self._cluster, broker, led)
+            lose_power(cluster, broker)
         else:
-            self._fence_after(broker, fence_after_ms, "session expired")
+            self._contact_lost(broker, fence_after_ms)
 
     def start(self, broker: Broker) -> None:
         """Begin a new process under the same id: it registers, catches up and is unfenced."""
-        if not broker.fenced:  # the session of the process before it has not expired yet
+        cluster = self._cluster
+        if broker.node_id not in cluster.brokers:
+            self._register(broker)
+        elif not broker.fenced:  # the session of the process before it has not expired yet
             self.fence(broker, "registered anew")
         broker.epoch = self.next_broker_epoch()
         broker.shutting_down = False
@@ -98,20 +104,30 @@ class Controller:
         if broker.stopped_how == UNCLEAN:
             self._distrust(broker)
         broker.stopped_how = ""
-        flush(self._cluster, broker)
+        flush(cluster, broker)
         self.unfence(broker)
 
     def add(self, broker: Broker) -> None:
         """Let a new broker register."""
-        cluster = self._cluster
-        broker.fenced = True
         broker.epoch = self.next_broker_epoch()
-        cluster.brokers = dict(sorted([*cluster.brokers.items(), (broker.node_id, broker)]))
+        self._cluster.processes[broker.node_id] = broker
+        self._register(broker)
         self._announce(broker)
         self.unfence(broker)
 
+    def _register(self, broker: Broker) -> None:
+        broker.fenced = True
+        brokers = self._cluster.brokers
+        brokers[broker.node_id] = broker
+        ordered = sorted(brokers.items())
+        brokers.clear()
+        brokers.update(ordered)
+
     def unregister(self, broker: Broker) -> None:
-        """Take the registration away: the broker leaves every ISR and is no eligible leader."""
+        """Take the registration away: the broker leaves every ISR and is no eligible leader.
+
+        Its process goes on, fenced, until it is started anew: then it registers again.
+        """
         self.fence(broker, "unregistered")
         self._distrust(broker)
         del self._cluster.brokers[broker.node_id]
@@ -119,10 +135,12 @@ class Controller:
         self._tell(broker, "unregistered")
 
     def remove(self, broker: Broker) -> None:
-        """Stop a broker, if it is not stopped, and take its registration away."""
+        """Stop a broker, if it is not stopped, and take its registration away for good."""
         if broker.state != STOPPED:
             self.stop(broker, CONTROLLED)
-        self.unregister(broker)
+        if broker.node_id in self._cluster.brokers:
+            self.unregister(broker)
+        del self._cluster.processes[broker.node_id]
         broker.state = after(broker.node_id, broker.state, Step.REMOVE)
         self._notify(broker)
 
@@ -145,27 +163,14 @@ class Controller:
         """Let the process stand still; the controller fences it when its session is over."""
         self._take(broker, Step.PAUSE)
         self._cluster.replication.broker_changed(broker.node_id)
-        self._fence_after(broker, fence_after_ms, "session expired")
+        self._contact_lost(broker, fence_after_ms)
 
     def resume(self, broker: Broker) -> None:
         """Let a paused process go on; its next heartbeat brings it back."""
         self._take(broker, Step.RESUME)
-        if broker.node_id in self._cluster.isolation:
-            return
-        self.find(broker)
-
-    def lose(self, broker: Broker, fence_after_ms: int) -> None:
-        """The controller hears no more of a broker that runs."""
-        self._tell(broker, "unreachable")
-        self._fence_after(broker, fence_after_ms, "session expired")
-
-    def find(self, broker: Broker) -> None:
-        """The broker's heartbeats arrive again."""
-        self._cancel_fencing(broker)
-        if broker.fenced:
-            self.unfence(broker)
-        else:
-            self._cluster.replication.broker_changed(broker.node_id)
+        if broker.hears_controller:
+            self._contact_found(broker)
+        self._cluster.replication.broker_changed(broker.node_id)
 
     def _take(self, broker: Broker, step: Step) -> None:
         """Let a process take a step of its life, and tell of it."""
@@ -173,8 +178,6 @@ class Controller:
         self._announce(broker)
 
     def _announce(self, broker: Broker) -> None:
-        if broker.node_id in self._cluster.isolation:
-            broker.cluster.brokers[broker.node_id].state = broker.state
         self._tell(broker, broker.state)
         self._notify(broker)
 
@@ -182,19 +185,74 @@ class Controller:
         for observer in self._cluster.on_broker_state:
             observer(broker)
 
-    # -- fencing -----------------------------------------------------------------------------------
+    # -- brokers and their way to the controller ---------------------------------------------------
 
-    def _fence_after(self, broker: Broker, delay_ms: int, reason: str) -> None:
-        self._cancel_fencing(broker)
-        if delay_ms <= 0:
-            self.fence(broker, reason)
+    def links_changed(self, fence_after_ms: int) -> None:
+        """Some links went down or came up: brokers may have lost or found the controller.
+
+        When brokers part, the largest group that still holds together has the controller; of equal
+        groups the one that had it.
+        """
+        cluster = self._cluster
+        alive = [b.node_id for b in cluster.processes.values() if b.state != STOPPED]
+        self._seat(alive)
+        lost = []
+        for broker in [cluster.processes[node_id] for node_id in alive]:
+            if not self.reaches(broker.node_id):
+                if broker.hears_controller:
+                    lost.append(broker)
+            elif not broker.hears_controller:
+                cluster.metadata.hear(broker)
+                if broker.state == RUNNING:
+                    self._contact_found(broker)
+        cluster.metadata.lose(lost)
+        for broker in lost:
+            self._tell(broker, "unreachable")
+            self._contact_lost(broker, fence_after_ms)
+        cluster.replication.links_changed()
+
+    def reaches(self, node_id: int) -> bool:
+        """Whether a broker and the controller can talk to each other."""
+        network, controller_id = self._cluster.replication.network, self.node_id
+        return node_id == controller_id or (
+            network.is_up(node_id, controller_id) and network.is_up(controller_id, node_id)
+        )
+
+    def _seat(self, alive: list[int]) -> None:
+        """Let the largest group have the controller."""
+        groups = self._cluster.replication.network.groups(alive)
+        if groups:
+            size = max(map(len, groups))
+            largest = [group for group in groups if len(group) == size]
+            if all(self.node_id not in group for group in largest):
+                self.take_over(min(largest[0]))
+
+    # -- sessions and fencing ----------------------------------------------------------------------
+
+    def _contact_lost(self, broker: Broker, fence_after_ms: int) -> None:
+        """No heartbeat arrives any more: the session ends after that time, or when it would have
+        ended anyway.
+        """
+        if broker.fenced:
             return
-        self.fence_at(broker, self._cluster.now_ms() + delay_ms, reason)
+        if fence_after_ms <= 0:
+            self.fence(broker, SESSION_EXPIRED)
+            return
+        due_ms = self._cluster.now_ms() + fence_after_ms
+        known_ms = self.fencing_at_ms(broker.node_id)
+        self.fence_at(broker, due_ms if known_ms is None else min(known_ms, due_ms))
 
-    def fence_at(self, broker: Broker, due_ms: int, reason: str = "session expired") -> None:
-        """Fence a broker that is not heard of again by then."""
+    def _contact_found(self, broker: Broker) -> None:
+        """Heartbeats arrive again. A broker without a registration has to be started for one."""
+        self._cancel_fencing(broker)
+        if broker.fenced and broker.node_id in self._cluster.brokers:
+            self.unfence(broker)
+
+    def fence_at(self, broker: Broker, due_ms: int) -> None:
+        """Let a broker's session end at `due_ms`, unless a heartbeat arrives before."""
+        self._cancel_fencing(broker)
         self._fencing[broker.node_id] = self._cluster.timers.call_at(
-            due_ms, lambda: self.fence(broker, reason)
+            due_ms, lambda: self.fence(broker, SESSION_EXPIRED)
         )
 
     def fencing_at_ms(self, node_id: int) -> int | None:
@@ -231,6 +289,7 @@ class Controller:
 
     def unfence(self, broker: Broker) -> None:
         """The broker is alive: leaderless partitions may find their leader in it."""
+        self._cancel_fencing(broker)
         broker.fenced = False
         self._cluster.metadata_changed()
         self._tell(broker, "unfenced")
@@ -296,7 +355,7 @@ class Controller:
 
     def take_over(self, node_id: int) -> None:
         """Let another broker be the active controller, -1 for none."""
-        self.node_id = node_id
+        self._cluster.image.controller_id = node_id
         if node_id != NO_LEADER:
             self.epoch += 1
         self._cluster.tell(ControllerChanged(self._cluster.now_ms(), node_id, self.epoch))

@@ -17,7 +17,7 @@ from mockbroker.core.controller import CONTROLLED, POWER_LOSS, UNCLEAN
 from mockbroker.core.errors import ActionError
 from mockbroker.core.events import NetworkChanged
 from mockbroker.core.partition_interventions import move_leader
-from mockbroker.core.replication.isolation import links_between
+from mockbroker.core.replication.network import links_between
 from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def start_broker(cluster: Cluster, node_id: int, *, new_port: bool = False) -> N
     """Start a stopped broker, with its logs as they were, on the ports it had or on new ones."""
     broker = _broker(cluster, node_id)
     after(node_id, broker.state, Step.START)
-    if not cluster.isolation.reaches_controller(node_id):
+    if not cluster.controller.reaches(node_id):
         raise ActionError(f"broker {node_id} cannot start: its way to the controller is cut")
     if new_port:
         broker.endpoints.clear()
@@ -82,7 +82,7 @@ def resume_broker(cluster: Cluster, node_id: int) -> None:
 
 def add_broker(cluster: Cluster, node_id: int, rack: str | None = None) -> None:
     """Let a new broker join. It holds nothing until partitions are created on it or moved to it."""
-    if node_id in cluster.brokers:
+    if node_id in cluster.processes:
         raise ActionError(f"there is a broker {node_id} already")
     if not 0 <= node_id <= NODE_ID_MAX:
         raise ActionError(f"{node_id} cannot be a broker's id")
@@ -178,13 +178,13 @@ def cut_network(
     """Cut the links between some brokers and others, or all others.
 
     Followers on the other side lag and leave the ISR. Brokers that no longer reach the controller
-    are fenced, at once or after `fence_after_ms`, and go on in a world of their own. Clients reach
-    every broker as before.
+    are fenced, at once or after `fence_after_ms`, and go on with the metadata that they have.
+    Clients reach every broker as before.
     """
     left, right = _sides(cluster, from_, to)
     cluster.replication.network.cut(links_between(left, right, both_ways=both_ways))
     _tell_network(cluster, "cut", left, right)
-    cluster.isolation.links_changed(fence_after_ms or 0)
+    cluster.controller.links_changed(fence_after_ms or 0)
 
 
 def delay_network(
@@ -203,19 +203,19 @@ def heal_network(cluster: Cluster, from_: Nodes | None = None, to: Nodes | None 
     """Bring links up again, and take away their delay: those between some brokers, or all."""
     network = cluster.replication.network
     if from_ is None:
-        left, right = sorted(cluster.brokers), sorted(cluster.brokers)
+        left, right = sorted(cluster.processes), sorted(cluster.processes)
         network.heal()
     else:
         left, right = _sides(cluster, from_, to)
         network.heal(links_between(left, right, both_ways=True))
     _tell_network(cluster, "healed", left, right)
-    cluster.isolation.links_changed(0)
+    cluster.controller.links_changed(0)
 
 
 def _sides(cluster: Cluster, from_: Nodes, to: Nodes | None) -> tuple[list[int], list[int]]:
     left = sorted({from_} if isinstance(from_, int) else set(from_))
     if to is None:
-        right = sorted(set(cluster.brokers) - set(left))
+        right = sorted(set(cluster.processes) - set(left))
     else:
         right = sorted({to} if isinstance(to, int) else set(to))
     for node_id in (*left, *right):
@@ -233,8 +233,8 @@ def _tell_network(
 
 
 def _broker(cluster: Cluster, node_id: int) -> Broker:
-    broker = cluster.brokers.get(node_id)
+    broker = cluster.processes.get(node_id)
     if broker is None:
-        known = ", ".join(map(str, cluster.brokers))
+        known = ", ".join(map(str, cluster.processes))
         raise ActionError(f"there is no broker {node_id}; there are: {known or 'none'}")
     return broker

@@ -1,4 +1,5 @@
-"""One partition: its replicas, its watermarks, and the append that a leader carries out.
+"""One partition as its leader has it: log and watermarks, the ISR in which the leader believes, and
+what it knows of its followers.
 
 Nouns: a *replica* is one broker's copy, with a log of its own. The *high watermark* (HW) is the
 smallest log end offset in the ISR, and what consumers may read up to; the *last stable offset*
@@ -6,14 +7,21 @@ smallest log end offset in the ISR, and what consumers may read up to; the *last
 them moves, the leader changes, or the log is cut: a parked Fetch or Produce then looks whether it
 can be answered.
 
-Followers that are always caught up share the leader's log by reference. A replica that lags or
-differs has an entry in `own_replicas`; nothing here takes the leader's log end for the high
-watermark.
+All brokers whose images agree on a partition share one object. The object follows the leader: when
+the controller changes a partition and the leader cannot hear of it, the newest image gets a
+*likeness* to change, and the leader goes on with the object that it has. A likeness whose leader
+has not heard of its leadership has no followers' states, and its watermarks stand still.
+
+Followers that are caught up share the leader's log by reference. A follower that lags or differs
+has a replica of its own in `own_replicas`, and a state in `followers`; nothing here takes the
+leader's log end for the high watermark.
+
+Source: kafka.cluster.Partition.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
 
@@ -23,7 +31,7 @@ from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.log.told import tell_removed, tell_watermark
 from mockbroker.core.log.validation import RECORD_LIST_TOO_LARGE, validate_batch
 from mockbroker.core.log.verification import Guard
-from mockbroker.core.replication.replica import Replica
+from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, split_batches
 from mockbroker_protocol.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, Buffer
@@ -31,6 +39,8 @@ from mockbroker_protocol.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.topic import Topic
+
+PartitionKey: TypeAlias = tuple[bytes, int]  # topic id, index
 
 NO_LEADER = -1
 NO_EPOCH = -1
@@ -69,17 +79,23 @@ class AppendResult(msgspec.Struct, frozen=True, gc=False):
 
 
 class Partition:
-    """One partition, as the whole cluster sees it. `leader_id` is -1 without a leader."""
+    """One partition, as all brokers see it whose images agree. `leader_id` is -1 without a leader.
+
+    `isr_in_flight` is the ISR that the leader has asked the controller for and that is not answered
+    yet; empty while there is none.
+    """
 
     __slots__ = (
         "_cluster",
         "_watchers",
         "deleted",
         "elr",
+        "followers",
         "high_watermark",
         "high_watermark_limit",
         "index",
         "isr",
+        "isr_in_flight",
         "last_known_elr",
         "last_stable_offset",
         "last_stable_offset_limit",
@@ -109,6 +125,7 @@ class Partition:
         self.index = index
         self.replicas = replicas
         self.isr = isr
+        self.isr_in_flight: list[int] = []
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.partition_epoch = 0  # grows with every change of the controller's
@@ -124,6 +141,7 @@ class Partition:
         self.last_stable_offset_limit: int | None = None  # likewise
         self.last_stable_offset = 0
         self.own_replicas: dict[int, Replica] = {}
+        self.followers: dict[int, FollowerState] = {}
         self.deleted = False
         self.upkeep_noted = False  # the log manager is going to look at the logs
         self._cluster = cluster
@@ -133,6 +151,11 @@ class Partition:
         return f"Partition({self.topic.name}-{self.index})"
 
     # -- offsets and replicas ----------------------------------------------------------------------
+
+    @property
+    def key(self) -> PartitionKey:
+        """What all objects of this partition have in common."""
+        return self.topic.topic_id, self.index
 
     @property
     def log_start_offset(self) -> int:
@@ -161,20 +184,27 @@ class Partition:
         own = self.own_replicas.get(node_id)
         return Replica(node_id, self.log, self.high_watermark) if own is None else own
 
+    def last_stable_offset_on(self, node_id: int) -> int:
+        """What a read_committed consumer may read up to on one of the replicas' brokers."""
+        own = self.own_replicas.get(node_id)
+        if own is None:
+            return self.last_stable_offset
+        stable, limit = own.last_stable_offset, self.last_stable_offset_limit
+        return stable if limit is None else min(stable, limit)
+
     @property
     def low_watermark(self) -> int:
         """The smallest log start offset of the replicas on live brokers (DeleteRecords waits for
         it).
         """
         lowest = self.log.start_offset
-        for replica in self.own_replicas.values():
-            if replica.fetched_log_start < lowest and self._alive(replica.node_id):
-                lowest = replica.fetched_log_start
+        if self.followers:
+            brokers = self._cluster.image_of(self.leader_id).brokers
+            for node_id, state in self.followers.items():
+                broker = brokers.get(node_id)
+                if state.fetched_log_start < lowest and broker is not None and not broker.fenced:
+                    lowest = state.fetched_log_start
         return lowest
-
-    def _alive(self, node_id: int) -> bool:
-        broker = self._cluster.brokers.get(node_id)
-        return broker is not None and not broker.fenced
 
     def check_leader_epoch(self, leader_epoch: int) -> int:
         """The error for a request's current leader epoch: 74, 75 or 0; -1 is not checked."""
@@ -279,14 +309,14 @@ class Partition:
         self.advance_high_watermark()
         return AppendResult(_NONE, base_offset, last_offset, append_time_ms, log.start_offset)
 
-    def append_records(self, batches: Buffer, now_ms: int) -> AppendResult:
-        """Append batches of the broker's own (offset commits, markers), with acks=all.
+    def append_records(self, batches: Buffer, now_ms: int, acks: int = ACKS_ALL) -> AppendResult:
+        """Append batches of the broker's own (offset commits, markers).
 
         They are taken as valid: only their place in the log is filled in. The result tells the
-        first base offset and the last offset; NOT_ENOUGH_REPLICAS when the ISR is too small.
-        Watchers are told.
+        first base offset and the last offset; with acks=all NOT_ENOUGH_REPLICAS when the ISR is too
+        small. Watchers are told.
         """
-        if self.under_min_isr:
+        if acks == ACKS_ALL and self.under_min_isr:
             return AppendResult(_NOT_ENOUGH_REPLICAS, log_start_offset=self.log.start_offset)
         first = last = -1
         for header, batch in split_batches(bytearray(batches)):
@@ -301,17 +331,19 @@ class Partition:
     def advance_high_watermark(self) -> bool:
         """Raise the high watermark to the smallest log end offset of the ISR; False if it stays.
 
-        It stays while the ISR is smaller than min.insync.replicas
-        (Partition.maybeIncrementLeaderHW).
+        It stays while the ISR is smaller than min.insync.replicas. It also waits for followers that
+        are about to join the ISR: those that the leader has asked the controller to add, and those
+        that are caught up and may be in sync. Else a follower behind a slow link would never be at
+        the high watermark, and so never join (Partition.maybeIncrementLeaderHW).
         """
         if self.under_min_isr:
             return False
         log = self.log
         offset = log.end_offset
-        if self.own_replicas:
-            for node_id, own in self.own_replicas.items():
-                if own.fetched_offset < offset and node_id in self.isr:
-                    offset = own.fetched_offset
+        if self.followers:
+            for node_id, state in self.followers.items():
+                if state.fetched_offset < offset and self._waits_for(node_id, state):
+                    offset = state.fetched_offset
         if self.high_watermark_limit is not None:
             offset = min(offset, self.high_watermark_limit)
         if offset <= self.high_watermark:
@@ -320,6 +352,16 @@ class Partition:
         log.producers.high_watermark_moved(offset)
         self._refresh_last_stable_offset()
         return True
+
+    def _waits_for(self, node_id: int, state: FollowerState) -> bool:
+        """Whether the high watermark must not pass what a follower has."""
+        if node_id in self.isr or node_id in self.isr_in_flight:
+            return True
+        cluster = self._cluster
+        lag_ms_max = cluster.config_int("replica.lag.time.max.ms")
+        return state.is_caught_up(
+            self.log.end_offset, cluster.now_ms(), lag_ms_max
+        ) and cluster.replication.may_be_in_sync(self, node_id)
 
     def force_high_watermark(self, offset: int) -> None:
         """Put the high watermark anywhere in the log, back as well. Watchers are told."""
@@ -365,27 +407,41 @@ class Partition:
     def become_leader(self, leader_id: int, leader_epoch: int, isr: list[int]) -> None:
         """Let `leader_id` (-1: nobody) lead from now on, under a higher epoch, with this ISR.
 
-        The new epoch begins at the leader's log end, unless there is no leader. Another leader may
-        have another log: then that is the partition's from now on, and whoever shared the former
-        one keeps a copy of it.
+        A broker that cannot hear the controller leads once it hears of it (`begin_epoch`).
         """
         new_leader = leader_id != self.leader_id
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.isr = isr
-        if leader_id != NO_LEADER:
-            if leader_id in self.own_replicas:
-                self.switch_log(leader_id)
-            if new_leader:
-                now_ms = self._cluster.now_ms()
-                for node_id, own in self.own_replicas.items():
-                    own.forget_fetches(in_sync=node_id in isr, now_ms=now_ms)
-            self.leader_epoch_start_offset = self.log.end_offset
-            self.log.epochs.assign(leader_epoch, self.log.end_offset)
-            self.advance_high_watermark()
+        self.isr_in_flight = []
+        if leader_id == NO_LEADER:
+            self.followers.clear()
+        elif self._cluster.hears_controller(leader_id):
+            self.begin_epoch(new_leader=new_leader)
+        else:
+            self.followers.clear()
         self.notify()
 
-    def switch_log(self, leader_id: int) -> None:
+    def begin_epoch(self, *, new_leader: bool) -> None:
+        """Let the leader begin its epoch at its log end.
+
+        Another leader may have another log: then that is the partition's from now on, and whoever
+        shared the former one keeps a copy of it.
+        """
+        leader_id = self.leader_id
+        if leader_id in self.own_replicas:
+            self._switch_log(leader_id)
+        if new_leader:
+            now_ms = self._cluster.now_ms()
+            self.followers = {
+                node_id: FollowerState.unknown(node_id, in_sync=node_id in self.isr, now_ms=now_ms)
+                for node_id in self.own_replicas
+            }
+        self.leader_epoch_start_offset = self.log.end_offset
+        self.log.epochs.assign(self.leader_epoch, self.log.end_offset)
+        self.advance_high_watermark()
+
+    def _switch_log(self, leader_id: int) -> None:
         """Let the leader's log be the one that `leader_id` has; whoever shared the former one keeps
         a copy.
         """
@@ -400,19 +456,54 @@ class Partition:
         """Let this be the leader's log."""
         self.log = log
         self.high_watermark = high_watermark
+        log.producers.high_watermark_moved(high_watermark)
         self._refresh_last_stable_offset()
 
     def set_isr(self, isr: list[int]) -> None:
         """Replace the ISR; a smaller one may let the high watermark move."""
         self.isr = isr
-        self.advance_high_watermark()
+        self.isr_in_flight = []
+        if self._cluster.is_led_here(self):
+            self.advance_high_watermark()
         self.notify()
+
+    # -- images that differ ------------------------------------------------------------------------
+
+    def likeness(self, own_replicas: dict[int, Replica]) -> Partition:
+        """The same partition for another image, with the replicas that count there.
+
+        The leader's log is the same one: neither of the two objects has a second copy of anything.
+        """
+        other = Partition(
+            topic=self.topic,
+            index=self.index,
+            replicas=list(self.replicas),
+            isr=list(self.isr),
+            leader_id=self.leader_id,
+            leader_epoch=self.leader_epoch,
+            cluster=self._cluster,
+        )
+        other.partition_epoch = self.partition_epoch
+        other.elr, other.last_known_elr = self.elr, self.last_known_elr
+        other.leader_epoch_start_offset = self.leader_epoch_start_offset
+        other.log, other.high_watermark = self.log, self.high_watermark
+        other.high_watermark_limit = self.high_watermark_limit
+        other.last_stable_offset = self.last_stable_offset
+        other.last_stable_offset_limit = self.last_stable_offset_limit
+        other.own_replicas = own_replicas
+        return other
+
+    def take_metadata(self, newer: Partition) -> None:
+        """Believe what another object of this partition says of leader, replicas and ISR."""
+        self.replicas, self.isr, self.isr_in_flight = newer.replicas, newer.isr, []
+        self.leader_id, self.leader_epoch = newer.leader_id, newer.leader_epoch
+        self.partition_epoch = newer.partition_epoch
+        self.elr, self.last_known_elr = newer.elr, newer.last_known_elr
 
     def truncate(self, offset: int) -> None:
         """Cut the log back to `offset`; watermarks follow."""
         if self.log.truncate(offset):
-            self.high_watermark = min(self.high_watermark, self.log.end_offset)
-            self._refresh_last_stable_offset()
+            self.adopt(self.log, min(self.high_watermark, self.log.end_offset))
             self.notify()
 
     def delete(self) -> None:

@@ -125,6 +125,7 @@ def shrink_isr(
     for node_id, found in zip(dict.fromkeys(node_ids), chosen, strict=True):
         for each in found:
             cluster.replication.hold(each, node_id)
+            cluster.replication.has_lagged(each, node_id)
             change = PartitionChange(cluster, each)
             change.isr = [member for member in each.isr if member != node_id]
             change.apply("shrunk")
@@ -134,14 +135,18 @@ def shrink_isr(
 
 
 def hold_high_watermark(cluster: Cluster, topic: str, partition: int | None) -> None:
-    """Let the high watermark stay where it is, whatever is replicated, until it is released."""
-    for found in _partitions(cluster, topic, partition):
+    """Let the high watermark stay where it is, whatever is replicated, until it is released.
+
+    A Produce with acks=all waits for it, and gets REQUEST_TIMED_OUT (7) after its timeout, as in
+    Kafka when followers lag. Its records stay in the log.
+    """
+    for found in _led(cluster, topic, partition):
         cluster.replication.limit(found, found.high_watermark)
 
 
 def release_high_watermark(cluster: Cluster, topic: str, partition: int | None) -> None:
     """Let the high watermark go to where it belongs."""
-    for found in _partitions(cluster, topic, partition):
+    for found in _led(cluster, topic, partition):
         cluster.replication.unlimit(found)
 
 
@@ -149,8 +154,11 @@ def set_high_watermark(cluster: Cluster, topic: str, partition: int, offset: int
     """Put the high watermark anywhere in the log, back as well, and hold it there.
 
     Kafka never lets it go back under one leader; clients that saw it higher are in for a surprise.
+    Until `release_high_watermark` a Produce with acks=all gets REQUEST_TIMED_OUT (7) after its
+    timeout, one that waits already as well, unless all its records lie below `offset`. They stay in
+    the log.
     """
-    found = _partition(cluster, topic, partition)
+    (found,) = _led(cluster, topic, partition)
     log = found.log
     if not log.start_offset <= offset <= log.end_offset:
         raise ActionError(
@@ -163,13 +171,13 @@ def set_high_watermark(cluster: Cluster, topic: str, partition: int, offset: int
 
 def hold_last_stable_offset(cluster: Cluster, topic: str, partition: int | None) -> None:
     """Let read_committed consumers see nothing beyond what is stable now, until it is released."""
-    for found in _partitions(cluster, topic, partition):
+    for found in _led(cluster, topic, partition):
         found.limit_last_stable_offset(found.last_stable_offset)
 
 
 def release_last_stable_offset(cluster: Cluster, topic: str, partition: int | None) -> None:
     """Let the last stable offset go to where it belongs."""
-    for found in _partitions(cluster, topic, partition):
+    for found in _led(cluster, topic, partition):
         found.limit_last_stable_offset(None)
 
 
@@ -181,7 +189,7 @@ def delete_records(
 ) -> None:
     """Move the log start to an offset, or without one to the high watermark."""
     wanted = -1 if before_offset is None else before_offset
-    found = _partitions(cluster, topic, partition)
+    found = _led(cluster, topic, partition)
     for each in found:
         if wanted > each.high_watermark:
             raise ActionError(
@@ -237,6 +245,11 @@ def _partitions(
     if not held:
         raise ActionError(f"broker {node_id} holds no partition of {topic!r}")
     return held
+
+
+def _led(cluster: Cluster, topic: str, index: int | None) -> list[Partition]:
+    """The partition, or all of the topic, as their leaders have them."""
+    return [cluster.led(partition) for partition in _partitions(cluster, topic, index)]
 
 
 def _check_replica(partition: Partition, node_id: int) -> None:

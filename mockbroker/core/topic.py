@@ -58,16 +58,15 @@ class Topic:
         # Encoded answers and the like, by whoever derives them; dropped when the topic changes.
         self.memo: dict[object, object] = {}
 
-    def twin(self) -> Topic:
-        """The same topic for another view of the cluster: it shares the configs, and has no
-        partitions yet.
-        """
-        twin = object.__new__(Topic)
-        twin.name, twin.topic_id, twin.is_internal = self.name, self.topic_id, self.is_internal
-        twin.partitions = []
-        twin.configs = self.configs
-        twin.version, twin.memo = self.version, {}
-        return twin
+    def frozen(self) -> Topic:
+        """The same topic for an image that the controller no longer changes. Configs are shared."""
+        frozen = object.__new__(Topic)
+        frozen.name, frozen.topic_id = self.name, self.topic_id
+        frozen.is_internal = self.is_internal
+        frozen.partitions = list(self.partitions)
+        frozen.configs = self.configs
+        frozen.version, frozen.memo = self.version, {}
+        return frozen
 
     def touch(self) -> None:
         """The topic, a leader or an ISR changed: forget what was derived from it."""

@@ -144,6 +144,6 @@ def _why_not_added(ctx: RequestContext, key: TopicPartition) -> ErrorCode:
     """
     if ctx.api_version < BATCHES_SINCE and key[0] in INTERNAL_TOPICS:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    if ctx.cluster.partition(*key) is None:
+    if ctx.image.partition(*key) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return NONE

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mockbroker.core.errors import ApiError
-from mockbroker.core.replication.reassignment import reassign
+from mockbroker.core.replication.reassignment import plan_reassignment
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.alter_partition_reassignments import (
@@ -19,31 +21,41 @@ from mockbroker_protocol.messages.alter_partition_reassignments import (
 def alter_partition_reassignments(
     ctx: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    """Start or call off the move of each partition, or say why not."""
+    """Start or call off the move of each partition, or say why not.
+
+    As in Kafka each is judged by the state before the request, one that is named twice as well.
+    """
     may_change_factor = request.allow_replication_factor_change
 
     if not request.topics:
         return AlterPartitionReassignmentsResponse()  # whose message is empty, not null
 
+    moves: list[Callable[[], object]] = []
+
     def result(topic: str, partition: ReassignablePartition) -> ReassignablePartitionResponse:
         index = partition.partition_index
         try:
-            reassign(
-                ctx.cluster,
-                topic,
-                index,
-                partition.replicas,
-                may_change_factor=may_change_factor,
+            moves.append(
+                plan_reassignment(
+                    ctx.cluster,
+                    topic,
+                    index,
+                    partition.replicas,
+                    may_change_factor=may_change_factor,
+                )
             )
         except ApiError as error:
             return ReassignablePartitionResponse(index, error.error, error.message)
         return ReassignablePartitionResponse(index, error_message=None)
 
+    responses = [
+        ReassignableTopicResponse(topic.name, [result(topic.name, p) for p in topic.partitions])
+        for topic in request.topics
+    ]
+    for move in moves:
+        move()
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=may_change_factor,
         error_message=None,
-        responses=[
-            ReassignableTopicResponse(topic.name, [result(topic.name, p) for p in topic.partitions])
-            for topic in request.topics
-        ],
+        responses=responses,
     )

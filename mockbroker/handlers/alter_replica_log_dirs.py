@@ -48,7 +48,7 @@ def _error(ctx: RequestContext, path: str, topic: str, index: int) -> ErrorCode:
         return ErrorCode.LOG_DIR_NOT_FOUND
     if path in log_dirs.failed:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    partition = ctx.cluster.partition(topic, index)
+    partition = ctx.image.partition(topic, index)
     if partition is None or partition.replica(ctx.broker.node_id) is None:
         log_dirs.want(topic, index, path)
         unknown = partition is None

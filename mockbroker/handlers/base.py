@@ -13,15 +13,19 @@ from enum import Enum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from mockbroker_protocol import ApiKey, ErrorCode
+
 if TYPE_CHECKING:
     from mockbroker.core.broker import Broker
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.coordinator.shard import CoordinatorShard
+    from mockbroker.core.image import Image
     from mockbroker.core.security.sasl.authenticator import Authenticator
     from mockbroker.handlers.throttling import Bill
-    from mockbroker_protocol import ApiKey
     from mockbroker_protocol.headers import RequestHeader
 
 R = TypeVar("R")
+NONE = ErrorCode.NONE
 _MISSING: Any = object()
 
 
@@ -57,6 +61,36 @@ class Parked(Generic[R]):
         self._response = response
         if self.on_complete is not None:
             self.on_complete()
+
+
+class Gathered(Parked[R]):
+    """A reply that is complete with the last of its `count` parts; `make` puts it together."""
+
+    __slots__ = ("_make", "_missing")
+
+    def __init__(self, count: int, make: Callable[[], R]) -> None:
+        super().__init__()
+        self._missing = count
+        self._make = make
+        if not count:
+            self.complete(make())
+
+    def part_done(self) -> None:
+        """One more of the parts is there."""
+        self._missing -= 1
+        if not self._missing:
+            self.complete(self._make())
+
+
+def deferred(
+    shard: CoordinatorShard[Any], answer: Callable[[ErrorCode], R], error: ErrorCode = NONE
+) -> R | Parked[R]:
+    """What `answer` makes of `CoordinatorShard.when_replicated`, now or when that is known."""
+    if error or shard.is_replicated:
+        return answer(error)
+    parked: Parked[R] = Parked()
+    shard.when_replicated(lambda failure: parked.complete(answer(failure)))
+    return parked
 
 
 class Outcome(Enum):
@@ -161,6 +195,11 @@ class RequestContext:
         self.bill: Bill | None = None
 
     @property
+    def image(self) -> Image:
+        """The metadata that the broker knows just now; a delayed answer may see a newer one."""
+        return self.broker.image
+
+    @property
     def api_version(self) -> int:
         return self.header.api_version
 
@@ -237,13 +276,64 @@ FORWARDED = frozenset(
 )
 
 
-def _forward(handle: Callable[..., object]) -> Callable[[RequestContext, Any], object]:
-    """Answer only while the controller can be reached; the client's patience ends first."""
+FORWARDING_TIMEOUT_MS = 60_000  # BrokerToControllerChannelManager's retryTimeoutMs
+
+
+def _forward(key: ApiKey, handle: Callable[..., object]) -> Callable[[RequestContext, Any], object]:
+    """The handler of an API that the controller serves, at any broker."""
 
     def forwarded(ctx: RequestContext, request: Any) -> object:
-        return handle(ctx, request) if ctx.cluster.has_controller else Parked()
+        return at_controller(key, ctx, request, lambda: handle(ctx, request))
 
     return forwarded
+
+
+def at_controller(
+    key: ApiKey, ctx: RequestContext, request: Any, handle: Callable[[], object]
+) -> object:
+    """What `handle` answers, once the broker hears the controller.
+
+    A request that waits for a minute is answered REQUEST_TIMED_OUT (ForwardingManager).
+    """
+    if ctx.broker.hears_controller:
+        return handle()
+    return _Forwarded(key, ctx, request, handle).parked
+
+
+class _Forwarded:
+    """A request that waits for the way to the controller."""
+
+    __slots__ = ("_ctx", "_handle", "_key", "_request", "_timer", "parked")
+
+    def __init__(
+        self, key: ApiKey, ctx: RequestContext, request: Any, handle: Callable[[], object]
+    ) -> None:
+        self._key = key
+        self._ctx = ctx
+        self._request = request
+        self._handle = handle
+        self.parked: Parked[Any] = Parked()
+        cluster = ctx.cluster
+        due_ms = cluster.now_ms() + FORWARDING_TIMEOUT_MS
+        self._timer = cluster.timers.call_at(due_ms, self._time_out)
+        ctx.broker.awaiting_controller[self._go] = None
+
+    def _go(self) -> None:
+        """The broker hears the controller again."""
+        self._timer.cancel()
+        answer = self._handle()
+        if isinstance(answer, Parked) and not answer.done:
+            answer.on_complete = lambda: self.parked.complete(answer.response)
+        else:
+            self.parked.complete(answer.response if isinstance(answer, Parked) else answer)
+
+    def _time_out(self) -> None:
+        from mockbroker.handlers.error_responses import error_response
+
+        self._ctx.broker.awaiting_controller.pop(self._go, None)
+        error = ErrorCode.REQUEST_TIMED_OUT
+        version = self._ctx.api_version
+        self.parked.complete(error_response(self._key, version, self._request, error))
 
 
 H = TypeVar("H", bound=Callable[..., object])
@@ -262,7 +352,7 @@ def api(
     def register(function: H) -> H:
         handle = cast("Callable[..., object]", function)
         if key.name in FORWARDED:
-            handle = _forward(handle)
+            handle = _forward(key, handle)
         known = APIS.get(int(key))
         if known is None:
             APIS[int(key)] = Api(key, versions, advertised_min, handle)

@@ -14,8 +14,7 @@ from mockbroker.core.groups.consumer.states import JOIN_EPOCH, LEAVE_EPOCH, STAT
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.authorization.access import Access
-from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.replicated import replicated
+from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -29,10 +28,9 @@ NO_TIMEOUT = -1
 
 
 @api(ApiKey.CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
-@replicated
 def consumer_group_heartbeat(
     ctx: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> ConsumerGroupHeartbeatResponse:
+) -> ConsumerGroupHeartbeatResponse | Parked[ConsumerGroupHeartbeatResponse]:
     """The request by itself is checked first, then the group is asked."""
     reason = _why_invalid(request, ctx.api_version)
     if reason is not None:
@@ -46,21 +44,25 @@ def consumer_group_heartbeat(
     if isinstance(shard, ErrorCode):
         return _refusal(shard, shard.sentence)
     ctx.cluster.presence.heard(request.group_id, request.member_id, ctx.connection)
-    results: list[ConsumerResult] = []
+    parked: Parked[ConsumerGroupHeartbeatResponse] = Parked()
+
+    def done(result: ConsumerResult) -> None:
+        parked.complete(_response(result))
+
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
         shard.consumers.leave(
             request.group_id,
             ConsumerLeave(
-                slot=results.append,
+                slot=done,
                 member_id=request.member_id,
                 epoch=request.member_epoch,
                 instance_id=request.instance_id,
             ),
         )
     else:
-        event = _event(ctx, request, results.append)
+        event = _event(ctx, request, done)
         shard.consumers.heartbeat(request.group_id, event, _may_see(ctx))
-    return _response(results[0])
+    return parked
 
 
 def _may_see(ctx: RequestContext) -> Callable[[str], bool] | None:

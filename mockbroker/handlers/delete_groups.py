@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.replicated import replicated
+from functools import partial
+
+from mockbroker.handlers.base import Gathered, Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_groups import (
     DeletableGroupResult,
@@ -13,17 +14,21 @@ from mockbroker_protocol.messages.delete_groups import (
 
 
 @api(ApiKey.DELETE_GROUPS, versions=(0, 2))
-@replicated
-def delete_groups(ctx: RequestContext, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+def delete_groups(
+    ctx: RequestContext, request: DeleteGroupsRequest
+) -> Parked[DeleteGroupsResponse]:
     """A group named twice is deleted, and answered, once."""
-    return DeleteGroupsResponse(
-        results=[
-            DeletableGroupResult(group_id=group_id, error_code=_delete(ctx, group_id))
-            for group_id in dict.fromkeys(request.groups_names)
-        ]
-    )
+    results = [DeletableGroupResult(group_id=each) for each in dict.fromkeys(request.groups_names)]
+    reply = Gathered(len(results), lambda: DeleteGroupsResponse(results=results))
 
+    def done(result: DeletableGroupResult, error: ErrorCode) -> None:
+        result.error_code = error
+        reply.part_done()
 
-def _delete(ctx: RequestContext, group_id: str) -> ErrorCode:
-    shard = ctx.broker.groups.shard_of(group_id)
-    return shard if isinstance(shard, ErrorCode) else shard.delete_group(group_id)
+    for result in results:
+        shard = ctx.broker.groups.shard_of(result.group_id)
+        if isinstance(shard, ErrorCode):
+            done(result, shard)
+        else:
+            shard.when_replicated(partial(done, result), shard.delete_group(result.group_id))
+    return reply

@@ -43,7 +43,7 @@ def delete_records(
     response = DeleteRecordsResponse()
     waiting: list[_Waiting] = []
     for wanted_topic in request.topics:
-        topic = ctx.cluster.topics.get(wanted_topic.name)
+        topic = ctx.image.topics.get(wanted_topic.name)
         results: list[DeleteRecordsPartitionResult] = []
         response.topics.append(DeleteRecordsTopicResult(wanted_topic.name, results))
         for wanted in wanted_topic.partitions:

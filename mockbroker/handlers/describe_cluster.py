@@ -39,11 +39,11 @@ def describe_cluster(
             rack=broker.rack,
             is_fenced=broker.fenced,
         )
-        for broker in cluster.brokers.values()
+        for broker in ctx.image.brokers.values()
         if ctx.listener in broker.endpoints
         and (request.include_fenced_brokers or not broker.fenced)
     ]
-    controller_id = cluster.controller_id
+    controller_id = ctx.image.controller_id
     return DescribeClusterResponse(
         cluster_id=cluster.cluster_id,
         controller_id=controller_id if any(b.broker_id == controller_id for b in brokers) else -1,

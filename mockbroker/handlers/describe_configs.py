@@ -82,9 +82,9 @@ def _entries(ctx: RequestContext, kind: ResourceType, name: str) -> Iterable[Con
             reason = why_invalid_name(name)
             if reason is not None:
                 raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
-            if name not in cluster.topics:
+            if name not in ctx.image.topics:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return topic_entries(cluster, cluster.topics[name], node_id)
+            return topic_entries(cluster, ctx.image.topics[name], node_id)
         case ResourceType.BROKER:
             if not name:
                 return default_broker_entries(cluster)

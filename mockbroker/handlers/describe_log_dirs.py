@@ -38,10 +38,9 @@ def _topics(
     ctx: RequestContext, path: str, wanted: dict[str, list[int]] | None
 ) -> list[DescribeLogDirsTopic]:
     """What lies in one directory of what is asked for."""
-    cluster = ctx.cluster
     topics = []
-    for name in cluster.topics if wanted is None else wanted:
-        topic = cluster.topics.get(name)
+    for name in ctx.image.topics if wanted is None else wanted:
+        topic = ctx.image.topics.get(name)
         indexes = None if wanted is None else wanted[name]
         partitions = [] if topic is None else list(_replicas(ctx.broker, topic, indexes, path))
         if partitions:
@@ -61,7 +60,7 @@ def _replicas(
             yield DescribeLogDirsPartition(
                 partition_index=partition.index, partition_size=replica.log.size
             )
-        if log_dirs.futures.get(partition) == path:
+        if log_dirs.futures.get(partition.key) == path:
             # It has nothing yet, and is told apart by its key.
             yield DescribeLogDirsPartition(
                 partition_index=partition.index,

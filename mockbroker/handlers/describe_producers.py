@@ -38,10 +38,10 @@ def _describe(ctx: RequestContext, topic: str, index: int) -> PartitionResponse:
     reason = why_invalid_name(topic)
     if reason is not None:
         return PartitionResponse(index, ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
-    if topic not in ctx.cluster.topics:
+    if topic not in ctx.image.topics:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return PartitionResponse(index, error, error.sentence)
-    partition = ctx.cluster.partition(topic, index)
+    partition = ctx.image.partition(topic, index)
     if partition is None:
         return PartitionResponse(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     replica = partition.replica(ctx.broker.node_id)

@@ -37,7 +37,7 @@ def describe_quorum(ctx: RequestContext, request: DescribeQuorumRequest) -> Desc
     partition = ResponsePartitionData(
         leader_id=cluster.controller_id,
         leader_epoch=cluster.controller.epoch,
-        high_watermark=cluster.metadata_epoch,
+        high_watermark=ctx.image.epoch,
         current_voters=voters,
         observers=observers,
     )
@@ -56,7 +56,7 @@ def _unknown(index: int) -> ResponsePartitionData:
 def _state(ctx: RequestContext, node_id: int) -> ReplicaState:
     return ReplicaState(
         replica_id=node_id,
-        log_end_offset=ctx.cluster.metadata_epoch,
+        log_end_offset=ctx.image.epoch,
         last_fetch_timestamp=ctx.now_ms,
         last_caught_up_timestamp=ctx.now_ms,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.cluster import Cluster
+from mockbroker.core.image import Image
 from mockbroker.core.partition import Partition
 from mockbroker.core.security.acls import Operation
 from mockbroker.core.security.authorized_operations import TOPIC_OPERATIONS
@@ -26,7 +26,7 @@ def describe_topic_partitions(
 ) -> DescribeTopicPartitionsResponse:
     """Describe topics in order of name, from the cursor on, up to the limit of partitions."""
     cluster, cursor = ctx.cluster, request.cursor
-    wanted = {topic.name for topic in request.topics} or set(cluster.topics)
+    wanted = {topic.name for topic in request.topics} or set(ctx.image.topics)
     if cursor is not None and (
         cursor.partition_index < 0 or (request.topics and cursor.topic_name not in wanted)
     ):
@@ -59,19 +59,18 @@ def _describe(
     ctx: RequestContext, names: list[str], remaining: int, start: int, start_topic: str
 ) -> DescribeTopicPartitionsResponse:
     """At most `remaining` partitions of `names`; `start` is the first one told of `start_topic`."""
-    cluster = ctx.cluster
     response = DescribeTopicPartitionsResponse(topics=[])
     for name in names:
         if remaining == 0:
             response.next_cursor = ResponseCursor(topic_name=name, partition_index=0)
             break
-        topic = cluster.topics.get(name)
+        topic = ctx.image.topics.get(name)
         if topic is None:
             response.topics.append(_missing(name))
             continue
         begin = start if name == start_topic else 0
         end = min(begin + remaining, len(topic.partitions))
-        told = [_partition(cluster, p, ctx.listener) for p in topic.partitions[begin:end]]
+        told = [_partition(ctx.image, p, ctx.listener) for p in topic.partitions[begin:end]]
         response.topics.append(
             DescribeTopicPartitionsResponseTopic(
                 name=name,
@@ -98,9 +97,9 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def _partition(
-    cluster: Cluster, partition: Partition, listener: str
+    image: Image, partition: Partition, listener: str
 ) -> DescribeTopicPartitionsResponsePartition:
-    reachable = cluster.reachable_brokers(listener)
+    reachable = image.reachable_brokers(listener)
     return DescribeTopicPartitionsResponsePartition(
         partition_index=partition.index,
         leader_id=partition.leader_id if partition.leader_id in reachable else -1,
@@ -110,5 +109,5 @@ def _partition(
         # Clients take null for a broker that does not know of eligible leaders, and throw.
         eligible_leader_replicas=list(partition.elr),
         last_known_elr=list(partition.last_known_elr),
-        offline_replicas=cluster.offline_replicas(partition, reachable),
+        offline_replicas=image.offline_replicas(partition, reachable),
     )

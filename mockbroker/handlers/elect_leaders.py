@@ -30,13 +30,19 @@ def elect_leaders(ctx: RequestContext, request: ElectLeadersRequest) -> ElectLea
     elect = _ELECTIONS.get(request.election_type)
     named = request.topic_partitions
     if named is None:
-        wanted = [(t.name, list(range(len(t.partitions)))) for t in ctx.cluster.topics.values()]
+        wanted = [(t.name, list(range(len(t.partitions)))) for t in ctx.image.topics.values()]
     else:
         wanted = [(topic.topic, topic.partitions) for topic in named]
     if elect is None:
         return _refuse(request.election_type, wanted if named is not None else [])
+    # Kafka judges every partition by its state before the request: one that is named twice has one
+    # result, told twice.
+    elected = {
+        (topic, i): _result(ctx.cluster, elect, topic, i)
+        for topic, i in dict.fromkeys((topic, i) for topic, indexes in wanted for i in indexes)
+    }
     results = [
-        ReplicaElectionResult(topic, [_result(ctx.cluster, elect, topic, i) for i in indexes])
+        ReplicaElectionResult(topic, [elected[topic, i] for i in indexes])
         for topic, indexes in wanted
     ]
     if named is None:

@@ -109,7 +109,6 @@ class _PendingFetch:
     __slots__ = (
         "_context",
         "_ctx",
-        "_epochs",
         "_parked",
         "_reader",
         "_request",
@@ -131,8 +130,6 @@ class _PendingFetch:
         self._parked: Parked[FetchResponse] = Parked(self._finish)
         self._timer: Timer | None = None
         self._watched = reader.partitions()
-        # The leader epochs under which the fetcher began to wait.
-        self._epochs = {partition: partition.leader_epoch for partition in self._watched}
 
     def start(self) -> Parked[FetchResponse]:
         for partition in self._watched:
@@ -143,11 +140,7 @@ class _PendingFetch:
         return self._parked
 
     def partition_changed(self, partition: Partition) -> None:
-        if (
-            partition.deleted
-            or partition.leader_epoch != self._epochs[partition]
-            or self._reader.has_enough(partition, self._watched)
-        ):
+        if partition.deleted or self._reader.ends_wait(partition, self._watched):
             self._finish()
 
     def _finish(self) -> None:

@@ -62,6 +62,7 @@ class FetchReader:
 
     __slots__ = (
         "_access",
+        "_broker",
         "_by_id",
         "_bytes_max",
         "_bytes_min",
@@ -84,6 +85,7 @@ class FetchReader:
 
     def __init__(self, ctx: RequestContext, request: FetchRequest, context: FetchContext) -> None:
         version = self._version = ctx.header.api_version
+        self._broker = ctx.broker
         self._cluster = ctx.cluster
         self._node_id = ctx.broker.node_id
         self._log_dirs = ctx.broker.log_dirs
@@ -152,21 +154,21 @@ class FetchReader:
 
     def _resolve(self, target: FetchTarget) -> Partition | int:
         """The partition a target means, or the error code when there is none."""
-        cluster, access = self._cluster, self._access
+        image, access = self._broker.image, self._access
         if access is not None and self.from_follower and not access.allows(""):
             return _TOPIC_DENIED
         name = target.topic
         if self._by_id:
-            topic = cluster.topics_by_id.get(target.topic_id)
+            topic = image.topics_by_id.get(target.topic_id)
             if topic is not None:
                 target.topic = topic.name
             elif name is None:
                 return _UNKNOWN_TOPIC_ID
             else:
                 # The name is known from before; now it may belong to another topic.
-                topic = cluster.topics.get(name)
+                topic = image.topics.get(name)
         else:
-            topic = cluster.topics.get(name or "")
+            topic = image.topics.get(name or "")
         if access is not None and not self.from_follower:
             known = name or "" if topic is None else topic.name
             if not access.allows(known):
@@ -206,7 +208,7 @@ class FetchReader:
                 return self._empty(target, partition, replica, diverging=diverging), 0
         if not log.start_offset <= offset <= log.end_offset:
             return self._error(target, partition, _OFFSET_OUT_OF_RANGE), 0
-        stable = min(partition.last_stable_offset, high_watermark)
+        stable = partition.last_stable_offset_on(self._node_id)
         upper = self._upper_offset(log.end_offset, high_watermark, stable)
         records: list[memoryview] = []
         size = 0
@@ -271,7 +273,7 @@ class FetchReader:
             target.request.partition,
             0,
             high_watermark,
-            min(partition.last_stable_offset, high_watermark),
+            partition.last_stable_offset_on(self._node_id),
             log.start_offset,
             aborted_transactions=None,
             preferred_read_replica=preferred,
@@ -301,10 +303,20 @@ class FetchReader:
                 found[partition] = target
         return found
 
-    def has_enough(self, changed: Partition, waiting: dict[Partition, FetchTarget]) -> bool:
-        """Whether the wait is over now that `changed`, one of those waited for, has moved."""
-        available = self._available(waiting[changed].request, changed)
-        if available < 0 or available >= self._bytes_min:
+    def ends_wait(self, changed: Partition, waiting: dict[Partition, FetchTarget]) -> bool:
+        """Whether the wait is over now that `changed`, one of those waited for, has moved.
+
+        Another leader alone does not end it: a fetcher that names no leader epoch, and may read
+        from followers, goes on to wait at what is a follower now. One that does name it is fenced
+        at once by a broker that follows; one that leads on under a higher epoch does not look
+        before there is something to read (DelayedFetch.tryComplete, ReplicaManager.applyDelta).
+        """
+        target = waiting[changed]
+        available = self._available(target.request, changed)
+        error = self._refusal(target, changed)
+        if error == _FENCED_LEADER_EPOCH and changed.leader_id == self._node_id:
+            return available != 0
+        if error or available < 0 or available >= self._bytes_min:
             return True
         if not available or self._bytes_min <= 1:
             return False
@@ -314,16 +326,22 @@ class FetchReader:
         return available >= self._bytes_min
 
     def _available(self, request: FetchPartition, partition: Partition) -> int:
-        """Readable bytes from the fetch offset on, within the target's limit; -1 if truncated."""
+        """Readable bytes from the fetch offset on, within the target's limit; -1 if truncated, or
+        if the log's history is another one than the fetcher's.
+        """
         replica = partition.replica(self._node_id)
         if replica is None:
             return -1
         log = replica.log
-        stable = min(partition.last_stable_offset, replica.high_watermark)
+        stable = partition.last_stable_offset_on(self._node_id)
         upper = self._upper_offset(log.end_offset, replica.high_watermark, stable)
         offset = request.fetch_offset
         if offset > log.end_offset or offset < log.start_offset:
             return -1
+        if request.last_fetched_epoch >= 0:
+            found, end = log.epochs.end_offset_for(request.last_fetched_epoch, log.end_offset)
+            if found < request.last_fetched_epoch or end < offset:
+                return -1
         if offset >= upper:
             return 0
         return min(log.bytes_between(offset, upper), request.partition_max_bytes)

@@ -7,14 +7,17 @@ again; here the topic is there at once, so the first answer names the coordinato
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from mockbroker.core.errors import ApiError
+from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.ids import uuid_from_text
 from mockbroker.core.topic import (
     GROUP_METADATA_TOPIC,
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
+    Topic,
 )
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -82,19 +85,26 @@ def _find(ctx: RequestContext, key_type: int, key: str) -> Found:
         return Found(ErrorCode.INVALID_REQUEST)
     if key_type == SHARE and (ctx.api_version < SHARE_SINCE or not _is_share_key(key)):
         return Found(ErrorCode.INVALID_REQUEST)
-    cluster = ctx.cluster
-    try:
-        topic = cluster.ensure_internal_topic(topic_name)
-    except ApiError:
+    topic = _internal_topic(ctx, topic_name)
+    if topic is None:
         return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    leader_id = topic.partitions[cluster.find_coordinator_partition(key, topic_name)].leader_id
-    leader = cluster.brokers.get(leader_id)
+    leader_id = topic.partitions[coordinator_partition(key, len(topic.partitions))].leader_id
+    leader = ctx.image.brokers.get(leader_id)
     if leader is None or leader.fenced:
         return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     endpoint = leader.endpoints.get(ctx.listener)
     if endpoint is None:
         return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return Found(ErrorCode.NONE, leader_id, endpoint.host, endpoint.port)
+
+
+def _internal_topic(ctx: RequestContext, name: str) -> Topic | None:
+    """The topic, which the controller creates on first use if it can be asked."""
+    topic = ctx.image.topics.get(name)
+    if topic is None and ctx.broker.hears_controller:
+        with suppress(ApiError):
+            return ctx.cluster.ensure_internal_topic(name)
+    return topic
 
 
 def _is_share_key(key: str) -> bool:

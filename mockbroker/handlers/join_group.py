@@ -6,7 +6,6 @@ from functools import partial
 
 from mockbroker.core.groups.events import Join, JoinResult
 from mockbroker.handlers.base import Parked, RequestContext, api
-from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.join_group import (
     JoinGroupRequest,
@@ -22,7 +21,6 @@ SKIP_ASSIGNMENT_SINCE = 9
 
 
 @api(ApiKey.JOIN_GROUP, versions=(0, 9))
-@replicated
 def join_group(
     ctx: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Parked[JoinGroupResponse]:

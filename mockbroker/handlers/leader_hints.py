@@ -33,7 +33,7 @@ class LeaderHints:
         """`make(node id, host, port, rack)` of each live leader that has the request's listener."""
         nodes = []
         for leader_id in self._leaders:
-            broker = self._context.cluster.brokers.get(leader_id)
+            broker = self._context.image.brokers.get(leader_id)
             if broker is None or broker.fenced:
                 continue
             endpoint = broker.endpoints.get(self._context.listener)

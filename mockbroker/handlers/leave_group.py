@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mockbroker.core.groups.events import Leave, Leaver, LeaveResult
-from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.replicated import replicated
+from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.leave_group import (
     LeaveGroupRequest,
@@ -16,8 +15,9 @@ BATCHES_SINCE = 3
 
 
 @api(ApiKey.LEAVE_GROUP, versions=(0, 5))
-@replicated
-def leave_group(ctx: RequestContext, request: LeaveGroupRequest) -> LeaveGroupResponse:
+def leave_group(
+    ctx: RequestContext, request: LeaveGroupRequest
+) -> LeaveGroupResponse | Parked[LeaveGroupResponse]:
     """Before v3 one member leaves, and its error is that of the response."""
     if not request.group_id:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
@@ -29,9 +29,13 @@ def leave_group(ctx: RequestContext, request: LeaveGroupRequest) -> LeaveGroupRe
         leavers = tuple(Leaver(m.member_id, m.group_instance_id, m.reason) for m in request.members)
     else:
         leavers = (Leaver(request.member_id),)
-    results: list[LeaveResult] = []
-    shard.leave(request.group_id, Leave(results.append, leavers))
-    return _response(results[0], batched=batched)
+    parked: Parked[LeaveGroupResponse] = Parked()
+
+    def done(result: LeaveResult) -> None:
+        parked.complete(_response(result, batched=batched))
+
+    shard.leave(request.group_id, Leave(done, leavers))
+    return parked
 
 
 def _response(result: LeaveResult, *, batched: bool) -> LeaveGroupResponse:

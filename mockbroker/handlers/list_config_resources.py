@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.alter import ResourceType
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -28,18 +27,18 @@ def list_config_resources(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)
             for kind in dict.fromkeys(wanted)
-            for name in _names(ctx.cluster, ResourceType(kind))
+            for name in _names(ctx, ResourceType(kind))
         ]
     )
 
 
-def _names(cluster: Cluster, kind: ResourceType) -> list[str]:
+def _names(ctx: RequestContext, kind: ResourceType) -> list[str]:
     match kind:
         case ResourceType.TOPIC:
-            return list(cluster.topics)
+            return list(ctx.image.topics)
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
-            return [str(node_id) for node_id in cluster.brokers]
+            return [str(node_id) for node_id in ctx.image.brokers]
         case ResourceType.GROUP:
-            return list(cluster.configs.groups)
+            return list(ctx.cluster.configs.groups)
         case ResourceType.CLIENT_METRICS:
-            return list(cluster.configs.client_metrics)
+            return list(ctx.cluster.configs.client_metrics)

@@ -62,7 +62,7 @@ _OFFSET_NOT_AVAILABLE = int(ErrorCode.OFFSET_NOT_AVAILABLE)
 @api(ApiKey.LIST_OFFSETS, versions=(1, 11))
 def list_offsets(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Answer each partition once; one that is named twice is refused."""
-    topics = ctx.cluster.topics
+    topics = ctx.image.topics
     repeated = _repeated(request)
     answers: dict[str, ListOffsetsTopicResponse] = {}
     for wanted_topic in request.topics:

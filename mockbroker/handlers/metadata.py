@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mockbroker.core.broker import Endpoint
-from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
+from mockbroker.core.image import Endpoint, Image
 from mockbroker.core.partition import Partition
 from mockbroker.core.security.authorized_operations import (
     CLUSTER_OPERATIONS,
@@ -51,23 +50,23 @@ class Shape(NamedTuple):
 @api(ApiKey.METADATA, versions=(0, 13))
 def metadata(ctx: RequestContext, request: MetadataRequest) -> EncodedResponse | MetadataResponse:
     """Answer for the topics asked for, creating missing ones where Kafka would."""
-    cluster, version = ctx.cluster, ctx.api_version
+    image, version = ctx.image, ctx.api_version
     shape = Shape(version, ctx.listener, request.include_topic_authorized_operations)
     topics = request.topics
     asked = version <= CLUSTER_OPERATIONS_UNTIL and request.include_cluster_authorized_operations
     cluster_operations = CLUSTER_OPERATIONS if asked else NOT_ASKED
     if topics is None or asks_for_all(request, version):
         key = ("metadata", shape, cluster_operations)
-        whole = cluster.memo.get(key)
+        whole = image.memo.get(key)
         if not isinstance(whole, EncodedResponse):
-            pieces = [piece(cluster, topic, shape) for topic in cluster.topics.values()]
-            whole = assemble(cluster, shape, cluster_operations, pieces)
-            cluster.memo[key] = whole
+            pieces = [piece(image, topic, shape) for topic in image.topics.values()]
+            whole = assemble(ctx, shape, cluster_operations, pieces)
+            image.memo[key] = whole
         return whole
     malformed = why_malformed(topics, version)
     if malformed is not None:
         return _refuse(topics, malformed)
-    return assemble(cluster, shape, cluster_operations, _named_pieces(ctx, request, topics, shape))
+    return assemble(ctx, shape, cluster_operations, _named_pieces(ctx, request, topics, shape))
 
 
 def asks_for_all(request: MetadataRequest, version: int) -> bool:
@@ -107,12 +106,12 @@ def _named_pieces(
     topics: list[MetadataRequestTopic],
     shape: Shape,
 ) -> list[bytes]:
-    cluster = ctx.cluster
+    image = ctx.image
     ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
     if ids:  # names in the same request are not looked at
-        found = [(topic_id, cluster.topics_by_id.get(topic_id)) for topic_id in ids]
+        found = [(topic_id, image.topics_by_id.get(topic_id)) for topic_id in ids]
         return [
-            piece(cluster, topic, shape)
+            piece(image, topic, shape)
             if topic is not None
             else encode_topic(
                 MetadataResponseTopic(
@@ -122,12 +121,14 @@ def _named_pieces(
             )
             for topic_id, topic in found
         ]
-    may_create = request.allow_auto_topic_creation and cluster.config("auto.create.topics.enable")
+    may_create = request.allow_auto_topic_creation and ctx.cluster.config(
+        "auto.create.topics.enable"
+    )
     pieces = []
     for name in dict.fromkeys(topic.name or "" for topic in topics):
-        topic = cluster.topics.get(name)
+        topic = image.topics.get(name)
         if topic is not None:
-            pieces.append(piece(cluster, topic, shape))
+            pieces.append(piece(image, topic, shape))
             continue
         error = missing_topic_error(name)
         if may_create and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -156,6 +157,8 @@ def auto_create(ctx: RequestContext, name: str) -> None:
     client never hears of, its quota of changes included.
     """
     cluster = ctx.cluster
+    if not ctx.broker.hears_controller:
+        return
     try:
         if cluster.quotas.throttling is not None:
             MutationQuota(ctx, strict_since=0).draw(cluster.config_int("num.partitions"))
@@ -168,10 +171,10 @@ def auto_create(ctx: RequestContext, name: str) -> None:
 # ---------------------------------------------------------------------------------
 
 
-def describe_topic(cluster: Cluster, topic: Topic, shape: Shape) -> MetadataResponseTopic:
+def describe_topic(image: Image, topic: Topic, shape: Shape) -> MetadataResponseTopic:
     """What Metadata tells of an existing topic."""
-    reachable = cluster.reachable_brokers(shape.listener)
-    sound = _sound_brokers(cluster, shape.listener)
+    reachable = image.reachable_brokers(shape.listener)
+    sound = _sound_brokers(image, shape.listener)
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
@@ -182,32 +185,32 @@ def describe_topic(cluster: Cluster, topic: Topic, shape: Shape) -> MetadataResp
                 0, p.index, p.leader_id, p.leader_epoch, p.replicas, p.isr, _NONE_OFFLINE
             )
             if p.leader_id in reachable and sound.issuperset(p.replicas)
-            else _describe_partition(cluster, reachable, p, shape)
+            else _describe_partition(image, reachable, p, shape)
             for p in topic.partitions
         ],
         topic_authorized_operations=TOPIC_OPERATIONS if shape.operations else NOT_ASKED,
     )
 
 
-def _sound_brokers(cluster: Cluster, listener: str) -> frozenset[int]:
+def _sound_brokers(image: Image, listener: str) -> frozenset[int]:
     """The reachable ones with all their log directories: no replica on them is offline."""
     key = ("sound brokers", listener)
-    known = cluster.memo.get(key)
+    known = image.memo.get(key)
     if not isinstance(known, frozenset):
-        known = cluster.memo[key] = frozenset(
+        known = image.memo[key] = frozenset(
             node_id
-            for node_id in cluster.reachable_brokers(listener)
-            if not cluster.brokers[node_id].log_dirs.failed
+            for node_id in image.reachable_brokers(listener)
+            if not image.brokers[node_id].log_dirs.failed
         )
     return known
 
 
 def _describe_partition(
-    cluster: Cluster, reachable: dict[int, Endpoint], partition: Partition, shape: Shape
+    image: Image, reachable: dict[int, Endpoint], partition: Partition, shape: Shape
 ) -> MetadataResponsePartition:
     """What Metadata tells of a partition that may lack a leader or replicas."""
     replicas, isr = partition.replicas, partition.isr
-    offline = cluster.offline_replicas(partition, reachable)
+    offline = image.offline_replicas(partition, reachable)
     leader_id = partition.leader_id
     error = 0
     if shape.version == 0 and offline:
@@ -215,7 +218,7 @@ def _describe_partition(
         isr = [node_id for node_id in isr if node_id in reachable]
         error = int(ErrorCode.REPLICA_NOT_AVAILABLE)
     if leader_id not in reachable:
-        lacks_listener = leader_id in cluster.brokers and shape.version >= 6
+        lacks_listener = leader_id in image.brokers and shape.version >= 6
         error = ErrorCode.LISTENER_NOT_FOUND if lacks_listener else ErrorCode.LEADER_NOT_AVAILABLE
         leader_id = -1
     return MetadataResponsePartition(
@@ -229,11 +232,11 @@ def _describe_partition(
     )
 
 
-def piece(cluster: Cluster, topic: Topic, shape: Shape) -> bytes:
+def piece(image: Image, topic: Topic, shape: Shape) -> bytes:
     """The bytes of `topic` inside an answer of this shape, kept until the topic changes."""
     encoded = topic.memo.get(shape)
     if not isinstance(encoded, bytes):
-        encoded = encode_topic(describe_topic(cluster, topic, shape), shape.version)
+        encoded = encode_topic(describe_topic(image, topic, shape), shape.version)
         topic.memo[shape] = encoded
     return encoded
 
@@ -268,36 +271,37 @@ def _around_topics(response: MetadataResponse, version: int) -> tuple[int, bytes
 
 
 def assemble(
-    cluster: Cluster, shape: Shape, cluster_operations: int, pieces: Iterable[bytes]
+    ctx: RequestContext, shape: Shape, cluster_operations: int, pieces: Iterable[bytes]
 ) -> EncodedResponse:
     pieces = list(pieces)
-    head, tail = _envelope(cluster, shape, cluster_operations)
+    head, tail = _envelope(ctx, shape, cluster_operations)
     count = _array_count(len(pieces), shape.version)
     return EncodedResponse([b"".join((head, count, *pieces, tail))])
 
 
-def _envelope(cluster: Cluster, shape: Shape, cluster_operations: int) -> tuple[bytes, bytes]:
+def _envelope(ctx: RequestContext, shape: Shape, cluster_operations: int) -> tuple[bytes, bytes]:
     """The answer's bytes before the count of topics and after the topics."""
+    image = ctx.image
     key = ("metadata envelope", shape.version, shape.listener, cluster_operations)
-    known = cluster.memo.get(key)
+    known = image.memo.get(key)
     if isinstance(known, tuple):
         return known
-    reachable = cluster.reachable_brokers(shape.listener)
+    reachable = image.reachable_brokers(shape.listener)
     response = MetadataResponse(
         brokers=[
             MetadataResponseBroker(
-                node_id, endpoint.host, endpoint.port, cluster.brokers[node_id].rack
+                node_id, endpoint.host, endpoint.port, image.brokers[node_id].rack
             )
             for node_id, endpoint in reachable.items()
         ],
-        cluster_id=cluster.cluster_id,
-        controller_id=cluster.controller_id,
+        cluster_id=ctx.cluster.cluster_id,
+        controller_id=image.controller_id,
         cluster_authorized_operations=cluster_operations,
     )
     end, tail = _around_topics(response, shape.version)
     start = end - len(_array_count(0, shape.version))
     envelope = (_encode(response, shape.version)[:start], tail)
-    cluster.memo[key] = envelope
+    image.memo[key] = envelope
     return envelope
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mockbroker.core.groups.offsets import NO_TIMESTAMP, OffsetAndMetadata
-from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.replicated import replicated
+from mockbroker.handlers.base import Parked, RequestContext, api, deferred
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -34,16 +33,15 @@ class Line(NamedTuple):
 
 
 @api(ApiKey.OFFSET_COMMIT, versions=(2, 10))
-@replicated
-def offset_commit(ctx: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
+def offset_commit(
+    ctx: RequestContext, request: OffsetCommitRequest
+) -> OffsetCommitResponse | Parked[OffsetCommitResponse]:
     """What does not exist is refused by itself; what is wrong with the group, everywhere."""
     answer = _Answer()
     lines: list[Line] = []
     for entry, topic in enumerate(request.topics):
         _sort_out(ctx, entry, topic, lines, answer)
-    if lines:
-        _commit(ctx, request, lines, answer)
-    return answer.response
+    return _commit(ctx, request, lines, answer) if lines else answer.response
 
 
 def _sort_out(
@@ -54,12 +52,12 @@ def _sort_out(
     answer: _Answer,
 ) -> None:
     """Keep the partitions that exist, answer for the others."""
-    cluster = ctx.cluster
+    image = ctx.image
     if ctx.api_version >= TOPIC_IDS_SINCE:
-        found = cluster.topics_by_id.get(topic.topic_id)
+        found = image.topics_by_id.get(topic.topic_id)
         missing = ErrorCode.UNKNOWN_TOPIC_ID
     else:
-        found = cluster.topics.get(topic.name)
+        found = image.topics.get(topic.name)
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     count = len(found.partitions) if found else 0
     for partition in topic.partitions:
@@ -74,12 +72,11 @@ def _sort_out(
 
 def _commit(
     ctx: RequestContext, request: OffsetCommitRequest, lines: list[Line], answer: _Answer
-) -> None:
+) -> OffsetCommitResponse | Parked[OffsetCommitResponse]:
     group_id = request.group_id
     shard = ctx.broker.groups.shard_of(group_id)
     if isinstance(shard, ErrorCode):
-        answer.add_all(lines, shard)
-        return
+        return answer.add_all(lines, shard)
     error = shard.check_commit(
         group_id,
         request.member_id,
@@ -93,8 +90,7 @@ def _commit(
         version=ctx.api_version,
     )
     if error is not NONE:
-        answer.add_all(lines, error)
-        return
+        return answer.add_all(lines, error)
     metadata_max = ctx.broker.groups.offset_metadata_max
     commits: list[tuple[str, int, OffsetAndMetadata]] = []
     outcome: list[ErrorCode] = []
@@ -117,9 +113,13 @@ def _commit(
         value = _value(partition, topic_id, now_ms, request.retention_time_ms)
         commits.append((topic, partition.partition_index, value))
         outcome.append(NONE)
-    error = shard.commit(group_id, commits)
-    for line, verdict in zip(lines, outcome, strict=True):
-        answer.add(line, verdict if error is NONE else error)
+
+    def whole(error: ErrorCode) -> OffsetCommitResponse:
+        for line, verdict in zip(lines, outcome, strict=True):
+            answer.add(line, error or verdict)
+        return answer.response
+
+    return deferred(shard, whole, shard.commit(group_id, commits))
 
 
 def _value(
@@ -161,10 +161,11 @@ class _Answer:
         key = _identity(name, topic_id) if self._merging else line.entry
         self._put(key, name, topic_id, partition.partition_index, error)
 
-    def add_all(self, lines: list[Line], error: ErrorCode) -> None:
-        """The same outcome for all of them."""
+    def add_all(self, lines: list[Line], error: ErrorCode) -> OffsetCommitResponse:
+        """The same outcome for all of them, and the whole."""
         for line in lines:
             self.add(line, error)
+        return self.response
 
     def _put(
         self, key: str | bytes | int, name: str, topic_id: bytes, index: int, error: ErrorCode

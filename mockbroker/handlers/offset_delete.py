@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.replicated import replicated
+from mockbroker.handlers.base import Parked, RequestContext, api, deferred
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -14,15 +13,16 @@ from mockbroker_protocol.messages.offset_delete import (
 
 
 @api(ApiKey.OFFSET_DELETE, versions=(0, 0))
-@replicated
-def offset_delete(ctx: RequestContext, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+def offset_delete(
+    ctx: RequestContext, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse | Parked[OffsetDeleteResponse]:
     """Partitions that do not exist are refused by themselves; a bad group refuses all."""
     unknown: dict[tuple[str, int], ErrorCode] = {}
     known: list[tuple[str, int]] = []
     for topic in request.topics:
         for line in topic.partitions:
             key = (topic.name, line.partition_index)
-            if ctx.cluster.partition(*key) is None:
+            if ctx.image.partition(*key) is None:
                 unknown[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 known.append(key)
@@ -41,4 +41,9 @@ def offset_delete(ctx: RequestContext, request: OffsetDeleteRequest) -> OffsetDe
         topics[name].partitions.append(
             OffsetDeleteResponsePartition(partition_index=index, error_code=error)
         )
-    return OffsetDeleteResponse(topics=list(topics.values()))
+
+    def whole(error: ErrorCode) -> OffsetDeleteResponse:
+        lines = [] if error else list(topics.values())
+        return OffsetDeleteResponse(error_code=error, topics=lines)
+
+    return deferred(shard, whole)

@@ -20,9 +20,7 @@ from mockbroker.core.groups.offsets import (
 )
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.ids import ZERO_UUID
-from mockbroker.core.partition import Partition
-from mockbroker.handlers.base import Parked, RequestContext, api
-from mockbroker.handlers.replicated import is_replicated, when_replicated
+from mockbroker.handlers.base import Gathered, Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -50,11 +48,23 @@ def offset_fetch(
     wanted = request.groups
     if ctx.api_version < BATCHES_SINCE:
         wanted = [OffsetFetchRequestGroup(group_id=request.group_id, topics=_topics_of(request))]
-    stable = request.require_stable
-    groups = [_fetch(ctx, group, stable) for group in wanted]
-    if ctx.cluster.replication.is_idle or not stable:
+    late: list[tuple[GroupShard, OffsetFetchResponseGroup]] = []
+    groups = [_fetch(ctx, group, request.require_stable, late) for group in wanted]
+    if not late:
         return _response(ctx.api_version, request, groups)
-    return _when_replicated(ctx, request, groups)
+    reply = Gathered(len(late), lambda: _response(ctx.api_version, request, groups))
+    for shard, group in late:
+        shard.when_replicated(partial(_replicated, group, reply))
+    return reply
+
+
+def _replicated(
+    group: OffsetFetchResponseGroup, reply: Gathered[OffsetFetchResponse], error: ErrorCode
+) -> None:
+    if error:
+        # Whichever it is: consumers before 3.9 know of no other (handleOffsetFetchException).
+        group.error_code, group.topics = ErrorCode.NOT_COORDINATOR, []
+    reply.part_done()
 
 
 def _topics_of(request: OffsetFetchRequest) -> list[OffsetFetchRequestTopics] | None:
@@ -80,34 +90,13 @@ def _response(
     )
 
 
-def _when_replicated(
-    ctx: RequestContext, request: OffsetFetchRequest, groups: list[OffsetFetchResponseGroup]
-) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
-    """Hold the answer back until the commits that it tells of are on all in-sync replicas."""
-    parked: Parked[OffsetFetchResponse] = Parked()
-    homes: dict[Partition, list[OffsetFetchResponseGroup]] = {}
-    for group in groups:
-        shard = ctx.broker.groups.shard_of(group.group_id)
-        if isinstance(shard, GroupShard) and not is_replicated(shard.partition):
-            homes.setdefault(shard.partition, []).append(group)
-    waiting = set(homes)
-
-    def replicated(partition: Partition, error: ErrorCode) -> None:
-        for group in homes[partition]:
-            if error is not ErrorCode.NONE:
-                group.error_code, group.topics = int(error), []
-        waiting.discard(partition)
-        if not waiting:
-            parked.complete(_response(ctx.api_version, request, groups))
-
-    for partition in homes:
-        when_replicated(ctx, partition, partial(replicated, partition))
-    return parked if homes else _response(ctx.api_version, request, groups)
-
-
 def _fetch(
-    ctx: RequestContext, wanted: OffsetFetchRequestGroup, require_stable: bool
+    ctx: RequestContext,
+    wanted: OffsetFetchRequestGroup,
+    require_stable: bool,
+    late: list[tuple[GroupShard, OffsetFetchResponseGroup]],
 ) -> OffsetFetchResponseGroup:
+    """The answer for a group. It is put among those that are `late` if it has to wait."""
     group_id = wanted.group_id
     shard = ctx.broker.groups.shard_of(group_id)
     if isinstance(shard, ErrorCode):
@@ -116,7 +105,7 @@ def _fetch(
     if error is not ErrorCode.NONE:
         return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
     offsets = shard.offsets
-    if not require_stable and not is_replicated(shard.partition):
+    if not require_stable and not shard.is_replicated:
         offsets = replicated_offsets(shard.partition)
     if wanted.topics is None:
         topics = _all_topics(ctx, offsets, group_id, require_stable)
@@ -124,7 +113,10 @@ def _fetch(
         topics = [_topic(ctx, offsets, group_id, t, require_stable) for t in wanted.topics]
         # Topics that were refused come last (KafkaApis.fetchOffsetsForGroup).
         topics.sort(key=_is_refused)
-    return OffsetFetchResponseGroup(group_id=group_id, topics=topics)
+    answer = OffsetFetchResponseGroup(group_id=group_id, topics=topics)
+    if require_stable and not shard.is_replicated:
+        late.append((shard, answer))
+    return answer
 
 
 def _is_refused(topic: OffsetFetchResponseTopics) -> bool:
@@ -140,7 +132,7 @@ def _topic(
 ) -> OffsetFetchResponseTopics:
     name, topic_id = wanted.name, wanted.topic_id
     if ctx.api_version >= TOPIC_IDS_SINCE:
-        found = ctx.cluster.topics_by_id.get(topic_id)
+        found = ctx.image.topics_by_id.get(topic_id)
         if found is None:
             refused = [
                 OffsetFetchResponsePartitions(
@@ -170,7 +162,7 @@ def _all_topics(
     for name, offsets in store.of_group(group_id).items():
         topic_id = ZERO_UUID
         if ctx.api_version >= TOPIC_IDS_SINCE:
-            found = ctx.cluster.topics.get(name)
+            found = ctx.image.topics.get(name)
             if found is None:
                 continue  # without an id it cannot be named
             topic_id = found.topic_id

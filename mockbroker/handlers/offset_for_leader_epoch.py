@@ -35,7 +35,7 @@ def offset_for_leader_epoch(
             OffsetForLeaderTopicResult(
                 wanted.topic,
                 [
-                    _answer(ctx, ctx.cluster.topics.get(wanted.topic), partition)
+                    _answer(ctx, ctx.image.topics.get(wanted.topic), partition)
                     for partition in wanted.partitions
                 ],
             )

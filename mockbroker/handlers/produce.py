@@ -148,9 +148,7 @@ def _append_all(
                 entry.header,
             )
         if acks == ACKS_ALL and partition.high_watermark <= result.last_offset:
-            waiting.append(
-                _Waiting(partition, result.last_offset + 1, partition.leader_epoch, entry.response)
-            )
+            waiting.append(_Waiting(partition, result.last_offset + 1, entry.response))
     for partition in touched:
         partition.notify()
     if acks == 0:
@@ -174,9 +172,9 @@ def _open(
     null_records = False
     for topic_data in _merged(request.topic_data, by_id=by_id):
         topic = (
-            ctx.cluster.topics_by_id.get(topic_data.topic_id)
+            ctx.image.topics_by_id.get(topic_data.topic_id)
             if by_id
-            else ctx.cluster.topics.get(topic_data.name)
+            else ctx.image.topics.get(topic_data.name)
         )
         answers: list[PartitionProduceResponse] = []
         response.responses.append(
@@ -317,7 +315,6 @@ class _Waiting(NamedTuple):
 
     partition: Partition
     required_offset: int
-    leader_epoch: int
     response: PartitionProduceResponse
 
 

@@ -6,7 +6,6 @@ from functools import partial
 
 from mockbroker.core.groups.events import Sync, SyncResult
 from mockbroker.handlers.base import Parked, RequestContext, api
-from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -14,7 +13,6 @@ PROTOCOL_MANDATORY_SINCE = 5
 
 
 @api(ApiKey.SYNC_GROUP, versions=(0, 5))
-@replicated
 def sync_group(
     ctx: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Parked[SyncGroupResponse]:

@@ -7,6 +7,7 @@ partition of `__consumer_offsets`; then it checks member and generation, if the 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from mockbroker.core.groups.offsets import OffsetAndMetadata
@@ -15,7 +16,6 @@ from mockbroker.core.topic import GROUP_METADATA_TOPIC
 from mockbroker.core.txn.gate import Batch, Gate, Operation, Verdict
 from mockbroker.core.txn.offsets import commit_pending
 from mockbroker.handlers.base import Parked, RequestContext, api
-from mockbroker.handlers.replicated import replicated
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -47,7 +47,6 @@ class Line(NamedTuple):
 
 
 @api(ApiKey.TXN_OFFSET_COMMIT, versions=(0, 5))
-@replicated
 def txn_offset_commit(
     ctx: RequestContext, request: TxnOffsetCommitRequest
 ) -> Parked[TxnOffsetCommitResponse]:
@@ -70,9 +69,9 @@ class _Commit:
         self.parked: Parked[TxnOffsetCommitResponse] = Parked()
 
     def start(self) -> None:
-        request, cluster = self._request, self._context.cluster
+        request = self._request
         for topic in request.topics:
-            found = cluster.topics.get(topic.name)
+            found = self._context.image.topics.get(topic.name)
             count = len(found.partitions) if found else 0
             for line in topic.partitions:
                 if found is not None and 0 <= line.partition_index < count:
@@ -172,11 +171,15 @@ class _Commit:
         )
         if failed:
             self._finish(failed)
-            return
-        for each, line_error in zip(self._lines, outcome, strict=True):
-            self._tell(each.topic, each.partition.partition_index, line_error)
-        self._lines = []
-        self._finish()
+        else:
+            shard.when_replicated(partial(self._written, outcome))
+
+    def _written(self, outcome: list[int], error: ErrorCode) -> None:
+        if not error:
+            for each, line_error in zip(self._lines, outcome, strict=True):
+                self._tell(each.topic, each.partition.partition_index, line_error)
+            self._lines = []
+        self._finish(error)
 
     def _tell(self, topic: str, index: int, error: int) -> None:
         line = self._answer.get(topic)

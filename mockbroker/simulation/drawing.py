@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import types
+from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
@@ -49,12 +50,13 @@ def draw_action(name: str, names: Names, rng: random.Random) -> dict[str, Any] |
 def draw_struct(type_: type[msgspec.Struct], names: Names, rng: random.Random) -> msgspec.Struct:
     """A struct with drawn fields. Raises ValueError where the struct refuses them."""
     given: dict[str, Any] = {}
-    types_ = {field.name: field.type for field in msgspec.structs.fields(type_)}
-    for field in msgspec.structs.fields(type_):
-        if not field.required and rng.random() >= OPTIONAL_SHARE:
-            continue
-        given[field.name] = _draw(field.name, types_[field.name], names, rng, given)
+    for field in _fields(type_):
+        if field.required or rng.random() < OPTIONAL_SHARE:
+            given[field.name] = _draw(field.name, field.type, names, rng, given)
     return type_(**given)
+
+
+_fields = cache(msgspec.structs.fields)
 
 
 def _draw(  # noqa: C901 - one case for each kind of name

@@ -216,7 +216,7 @@ class FastRun:
         runner.since_ms = now_ms = self.clock.now_ms
         runner.ruled = False
         node_id = call.node_id
-        broker = self.world.cluster.brokers.get(node_id)
+        broker = self.world.cluster.processes.get(node_id)
         if broker is None or broker.state not in (RUNNING, PAUSED):
             self._drop(runner)
             return
@@ -239,11 +239,11 @@ class FastRun:
     def _serve(self, runner: _Runner, turn: int, call: Call, info: ConnectionInfo) -> None:
         """Let the broker handle a request, whether or not its client still waits."""
         cluster = self.world.cluster
-        broker = cluster.brokers.get(call.node_id)
+        broker = cluster.processes.get(call.node_id)
         if broker is None:
             return
         header = RequestHeader(call.api_key, call.version, turn, runner.client.client_id)
-        context = RequestContext(broker.cluster, broker, LISTENER, header, info, self.clock.now_ms)
+        context = RequestContext(cluster, broker, LISTENER, header, info, self.clock.now_ms)
         api = APIS[call.api_key]
         if cluster.faults is not None:
             asked = cluster.faults.ask(context.cluster, context, call.request)
@@ -269,7 +269,7 @@ class FastRun:
             return failure_response(api.key, context.api_version, request, error)
 
     def _completed(self, runner: _Runner, turn: int, call: Call, parked: Parked[Any]) -> None:
-        broker = self.world.cluster.brokers.get(call.node_id)
+        broker = self.world.cluster.processes.get(call.node_id)
         if broker is not None and broker.state == PAUSED:
             self._backlog.setdefault(call.node_id, []).append(
                 lambda: self._answer(runner, turn, call, parked.response)
@@ -324,7 +324,7 @@ class FastRun:
 
     def _judge_silence(self, runner: _Runner, call: Call) -> None:
         """A broker that ran all the time should have answered, unless a rule kept it."""
-        broker = self.world.cluster.brokers.get(call.node_id)
+        broker = self.world.cluster.processes.get(call.node_id)
         if runner.ruled or broker is None or broker.state != RUNNING:
             return
         if self._changed_ms.get(call.node_id, 0) >= runner.since_ms:
@@ -354,7 +354,7 @@ class FastRun:
                 self._drop(runner)
             for node_id in list(runner.connections):
                 self._close(runner, node_id)
-        for node_id in self.world.cluster.brokers:
+        for node_id in self.world.cluster.processes:
             self._changed_ms[node_id] = self.clock.now_ms
         self.world.cluster.on_broker_state.append(self._broker_changed)
 

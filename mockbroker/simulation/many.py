@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import traceback
 from collections import Counter
@@ -29,6 +30,7 @@ class Result(NamedTuple):
 
 def result_of(seed: int) -> Result:
     """Simulate a seed; an exception is a result, too."""
+    gc.disable()  # a simulation ends before it has made much garbage
     try:
         outcome = simulate(seed)
     except Exception as error:  # a fault of the cluster's, or of the simulator's
@@ -36,6 +38,8 @@ def result_of(seed: int) -> Result:
         where = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
         violation = Violation(_LAW_OF_FAILURES, where, -1, -1)
         return Result(seed, [violation], Counter(), "", traceback.format_exc())
+    finally:
+        gc.enable()
     return Result(seed, outcome.violations, outcome.counts, outcome.digest)
 
 

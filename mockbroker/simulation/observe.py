@@ -23,6 +23,7 @@ _HEAD = struct.Struct(">qiibIhiqqqhii")  # of a batch, up to its record count
 _CONTROL = 0x20
 _TRANSACTIONAL = 0x10
 _COMMIT = 1
+_LENGTH_OVERHEAD = 12
 # Behind the header: length, attributes, two deltas, length of the key, and its version.
 _MARKER_TYPE_AT = 61 + 5 + 2
 
@@ -53,11 +54,6 @@ class ReplicaView(NamedTuple):
     leader_epoch: int  # as that broker knows it
 
 
-def world_of(broker: Broker) -> Cluster:
-    """The cluster as a broker sees it."""
-    return broker.cluster
-
-
 def partitions(cluster: Cluster) -> Iterator[Partition]:
     """Every partition that the controller knows."""
     for topic in cluster.topics.values():
@@ -65,89 +61,103 @@ def partitions(cluster: Cluster) -> Iterator[Partition]:
 
 
 def all_partitions(cluster: Cluster) -> Iterator[Partition]:
-    """Every partition in every broker's view, each object once."""
-    yield from partitions(cluster)
-    seen = {id(cluster)}
-    for broker in cluster.brokers.values():
-        world = world_of(broker)
-        if id(world) not in seen:
-            seen.add(id(world))
-            yield from partitions(world)
+    """Every partition in every broker's image, each object once."""
+    return cluster.metadata.partitions()
+
+
+def partition_of(cluster: Cluster, topic_id: bytes, index: int) -> Partition | None:
+    """The partition as the controller knows it; None where there is none."""
+    return cluster.image.partition_by_id(topic_id, index)
 
 
 def view_mark(cluster: Cluster) -> tuple[int, ...]:
-    """Changes whenever there may be partitions that were not there before."""
-    worlds = {id(world_of(broker)) for broker in cluster.brokers.values()}
-    return (cluster.metadata_epoch, *sorted(worlds))
+    """Changes whenever there may be partition objects that were not there before."""
+    return (cluster.image.epoch, *(id(broker.image) for broker in cluster.processes.values()))
 
 
 def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
-    """The copies of a partition, each as its own broker has it. Stopped brokers have theirs."""
-    topic_id, index = partition.topic.topic_id, partition.index
+    """The copies of a partition, each as its own broker has it. Stopped brokers have theirs.
+
+    Where all of them are the leader's log, that is looked at alone.
+    """
+    newest = cluster.image
+    if not partition.own_replicas and all(b.image is newest for b in cluster.processes.values()):
+        leader = cluster.processes.get(partition.leader_id)
+        return [] if leader is None else [_view_of(leader, partition)]
     found = []
     for node_id in partition.replicas:
-        broker = cluster.brokers.get(node_id)
-        seen: Partition | None = partition
-        if broker is not None:
-            seen = world_of(broker).partition_by_id(topic_id, index)
-        replica = None if seen is None else seen.replica(node_id)
-        if seen is None or replica is None:
+        broker = cluster.processes.get(node_id)
+        if broker is None:
             continue
-        leads = seen.leader_id == node_id and broker is not None and broker.state == RUNNING
-        found.append(
-            ReplicaView(
-                node_id,
-                replica.log,
-                replica.high_watermark,
-                seen.last_stable_offset if leads else replica.last_stable_offset,
-                leads,
-                seen.leader_epoch,
-            )
-        )
+        seen = broker.image.partition_by_id(*partition.key)
+        if seen is not None and node_id in seen.replicas:
+            found.append(_view_of(broker, seen))
     return found
 
 
-def leader_log(partition: Partition) -> ReplicaLog | None:
-    """The log of the leader that the controller knows; None where there is no leader."""
-    return partition.log if partition.leader_id >= 0 else None
+def _view_of(broker: Broker, seen: Partition) -> ReplicaView:
+    node_id = broker.node_id
+    own = seen.own_replicas.get(node_id)
+    return ReplicaView(
+        node_id,
+        seen.log if own is None else own.log,
+        seen.high_watermark if own is None else own.high_watermark,
+        seen.last_stable_offset_on(node_id),
+        seen.leader_id == node_id and broker.state == RUNNING,
+        seen.leader_epoch,
+    )
 
 
 def batches(log: ReplicaLog) -> Iterator[BatchView]:
     """The batches of a log that readers may reach, oldest first."""
     start = log.start_offset
     for batch in log.batches():
-        (
-            base,
-            _,
-            epoch,
-            _,
-            crc,
-            attributes,
-            delta,
-            _,
-            _,
-            producer_id,
-            producer_epoch,
-            sequence,
-            count,
-        ) = _HEAD.unpack_from(batch)
-        if base + delta < start:
-            continue
-        marker = None
-        if attributes & _CONTROL:
-            marker = batch[_MARKER_TYPE_AT + 1] == _COMMIT
-        yield BatchView(
-            base,
-            base + delta,
-            epoch,
-            crc,
-            producer_id,
-            producer_epoch,
-            sequence,
-            count,
-            bool(attributes & _TRANSACTIONAL),
-            marker,
-        )
+        view = _view(batch, 0)
+        if view.last_offset >= start:
+            yield view
+
+
+def batches_between(log: ReplicaLog, begin: int, end: int) -> Iterator[BatchView]:
+    """The batches of a log from the one that holds `begin` up to `end`."""
+    pieces, _ = log.read(begin, end, 1 << 40, at_least_one=True)
+    for piece in pieces:
+        at = 0
+        while at < len(piece):
+            yield _view(piece, at)
+            at += _LENGTH_OVERHEAD + int.from_bytes(piece[at + 8 : at + 12], "big")
+
+
+def _view(data: memoryview, at: int) -> BatchView:
+    (
+        base,
+        _,
+        epoch,
+        _,
+        crc,
+        attributes,
+        delta,
+        _,
+        _,
+        producer_id,
+        producer_epoch,
+        sequence,
+        count,
+    ) = _HEAD.unpack_from(data, at)
+    marker = None
+    if attributes & _CONTROL:
+        marker = data[at + _MARKER_TYPE_AT + 1] == _COMMIT
+    return BatchView(
+        base,
+        base + delta,
+        epoch,
+        crc,
+        producer_id,
+        producer_epoch,
+        sequence,
+        count,
+        bool(attributes & _TRANSACTIONAL),
+        marker,
+    )
 
 
 def has_holes(log: ReplicaLog) -> bool:

@@ -89,7 +89,7 @@ class _Drawing:
         rng = self._rng
         settings = self._settings()
         clients = self._clients(settings)
-        steps = self._steps(settings, clients, rng.choice((0, 3, 6, 12, 20)))
+        steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35)))
         return Plan(seed=self._seed, settings=settings, clients=clients, steps=steps)
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -214,7 +214,10 @@ class _Drawing:
         actions = sorted(set(ACTIONS) - _LEFT_OUT)
         kinds = rng.sample(actions, rng.randint(2, 8))
         # The network and the life of brokers are where most goes wrong.
-        kinds += rng.sample(("cut_network", "stop_broker", "pause_broker", "move_leader"), 2)
+        kinds += rng.choices(
+            ("cut_network", "cut_network", "stop_broker", "pause_broker", "move_leader"),
+            k=rng.randint(2, 6),
+        )
         for own, share in (
             (plans.ADD_RULE, 0.4),
             (plans.CRASH_CLIENT, 0.3),
@@ -268,7 +271,7 @@ class _Drawing:
         if name in _REMEDIES and self._chance(_REMEDY_SHARE):
             later = at_ms
             for remedy, kept, added in _REMEDIES[name]:
-                later += rng.choice((10, 300, 2_000, 12_000))
+                later += rng.choice((10, 300, 1_500, 5_000, 12_000))
                 same = {key: arguments[key] for key in kept if key in arguments}
                 steps.append(Step(at_ms=later, do=remedy, arguments={**same, **added}))
         return steps

@@ -130,7 +130,7 @@ class World:
 
     def serve(self, cluster: Cluster | None = None) -> None:
         """Give addresses to brokers that have none."""
-        for broker in (self.cluster if cluster is None else cluster).brokers.values():
+        for broker in (self.cluster if cluster is None else cluster).processes.values():
             if LISTENER not in broker.endpoints:
                 broker.set_endpoint(LISTENER, f"broker-{broker.node_id}", 9092)
 
@@ -230,9 +230,9 @@ class World:
     def _run_all(self) -> None:
         cluster = self.cluster
         for node_id in range(1, self.plan.settings.brokers + 1):
-            if node_id not in cluster.brokers:
+            if node_id not in cluster.processes:
                 self._act("add_broker", node=node_id)
-        for broker in list(cluster.brokers.values()):
+        for broker in list(cluster.processes.values()):
             node = {"node": broker.node_id}
             if broker.state == PAUSED:
                 self._act("resume_broker", **node)
@@ -250,7 +250,7 @@ class World:
         cluster = self.cluster
         found = [
             f"broker {broker.node_id} runs and is fenced"
-            for broker in cluster.brokers.values()
+            for broker in cluster.processes.values()
             if broker.fenced and broker.state not in (STOPPED, REMOVED)
         ]
         for partition in observe.partitions(cluster):

@@ -64,10 +64,14 @@ def test_a_created_topic_has_its_replicas_on_different_brokers(cluster):
     assert partition.isr == partition.replicas
     assert (partition.leader_id, partition.leader_epoch) == (partition.replicas[0], 0)
     assert cluster.topics["jinx01"] is cluster.topics_by_id[topic.topic_id] is topic
-    assert cluster.partition("jinx01", 0) is cluster.partition_by_id(topic.topic_id, 0) is partition
+    assert (
+        cluster.partition("jinx01", 0)
+        is cluster.image.partition_by_id(topic.topic_id, 0)
+        is partition
+    )
     assert cluster.partition("jinx01", 1) is cluster.partition("other", 0) is None
-    assert cluster.partition_by_id(bytes(16), 0) is None
-    assert cluster.partition_by_id(topic.topic_id, -1) is None
+    assert cluster.image.partition_by_id(bytes(16), 0) is None
+    assert cluster.image.partition_by_id(topic.topic_id, -1) is None
 
 
 @pytest.mark.covers("S35")
@@ -112,26 +116,26 @@ def test_every_change_grows_the_epoch_and_drops_what_was_derived(cluster):
     topic, other = cluster.create_topic("t"), cluster.create_topic("u")
 
     def remember() -> int:
-        cluster.memo["x"] = topic.memo["x"] = other.memo["x"] = 1
-        return cluster.metadata_epoch
+        cluster.image.memo["x"] = topic.memo["x"] = other.memo["x"] = 1
+        return cluster.image.epoch
 
     before = remember()
     cluster.add_partitions(topic, 2)
-    assert cluster.metadata_epoch > before
-    assert (cluster.memo, topic.memo, other.memo) == ({}, {}, {"x": 1})
+    assert cluster.image.epoch > before
+    assert (cluster.image.memo, topic.memo, other.memo) == ({}, {}, {"x": 1})
     before = remember()
     cluster.brokers[1].set_endpoint("PLAINTEXT", "h", 1)
-    assert cluster.metadata_epoch > before
-    assert (cluster.memo, topic.memo, other.memo) == ({}, {}, {})
+    assert cluster.image.epoch > before
+    assert (cluster.image.memo, topic.memo, other.memo) == ({}, {}, {})
 
 
 def test_reachable_brokers_are_alive_and_have_the_listener(cluster):
     for node_id in (1, 2):
         cluster.brokers[node_id].set_endpoint("PLAINTEXT", "h", node_id)
     cluster.brokers[3].set_endpoint("OTHER", "h", 3)
-    assert list(cluster.reachable_brokers("PLAINTEXT")) == [1, 2]
+    assert list(cluster.image.reachable_brokers("PLAINTEXT")) == [1, 2]
     cluster.stop_broker(1)
-    assert list(cluster.reachable_brokers("PLAINTEXT")) == [2]
+    assert list(cluster.image.reachable_brokers("PLAINTEXT")) == [2]
     assert cluster.controller_id == 2
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.broker import Broker
 from mockbroker.core.events import BrokerChanged, ControllerChanged
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_cluster import DescribeClusterRequest
@@ -169,10 +168,10 @@ def test_an_unregistered_broker_is_no_eligible_leader_any_more():
 
 
 def test_a_rack_can_be_changed(node):
-    epoch = node.cluster.metadata_epoch
+    epoch = node.cluster.image.epoch
     node.cluster.set_rack(2, "elsewhere")
     assert node.cluster.brokers[2].rack == "elsewhere"
-    assert node.cluster.metadata_epoch > epoch
+    assert node.cluster.image.epoch > epoch
 
 
 # -- the controller --------------------------------------------------------------------------------
@@ -231,11 +230,3 @@ def test_a_broker_with_thousands_of_leaders_comes_and_goes():
     node.cluster.start_broker(2)
     node.settle()
     assert all(2 in p.isr and not p.own_replicas for p in partitions)
-
-
-def test_a_brokers_likeness_is_another_object():
-    broker = Replicas().cluster.brokers[1]
-    likeness = broker.as_seen_now()
-    assert isinstance(likeness, Broker)
-    broker.fenced = True
-    assert (likeness.node_id, likeness.fenced, likeness.endpoints) == (1, False, broker.endpoints)

@@ -6,9 +6,10 @@ import pytest
 
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.partition import AppendResult, Partition
-from mockbroker.core.replication.replica import Replica
+from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, ControlType, build_marker, split_batches
+from tests.support.replicas import follow
 from tests.support.requests import NOW_MS, Node, batch_of
 
 
@@ -29,12 +30,11 @@ def append(partition: Partition, batch: bytearray, acks: int = -1) -> AppendResu
     return partition.append(view, BatchHeader(view), acks, NOW_MS)
 
 
-def lagging(partition: Partition, node_id: int, end_offset: int) -> Replica:
-    """Give `node_id` a copy of its own that ends at `end_offset`."""
+def lagging(partition: Partition, node_id: int, end_offset: int) -> FollowerState:
+    """Give `node_id` a copy of its own that ends at `end_offset`; what the leader knows of it."""
     log = ReplicaLog(end_offset)
     log.start_offset = 0
-    replica = partition.own_replicas[node_id] = Replica(node_id, log, 0)
-    return replica
+    return follow(partition, Replica(node_id, log, 0))
 
 
 def idempotent(*values: bytes, sequence: int, epoch: int = 0, **more) -> bytearray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.errors import ActionError
+from mockbroker_protocol import ErrorCode
 from tests.support.replicas import Replicas, error_of, waiting
 
 
@@ -100,6 +101,29 @@ def test_a_watermark_can_go_back_although_kafka_never_lets_it(node):
     assert (node.partition.high_watermark, node.partition.last_stable_offset) == (1, 1)
     node.cluster.release_high_watermark("t", None)
     assert node.read() == "a b c d"
+
+
+@pytest.mark.parametrize("action", ["hold_high_watermark", "set_high_watermark"])
+def test_acks_all_times_out_above_a_watermark_that_is_held_and_its_records_stay(node, action):
+    """Whether it waits already, for a follower that lags, or comes later."""
+    node.sent("b")
+    node.cluster.lag_follower("t", 0, 3, hold=True)
+    waits = node.send("c", timeout_ms=1000)
+    if action == "set_high_watermark":
+        node.cluster.set_high_watermark("t", 0, 1)
+    else:
+        node.cluster.hold_high_watermark("t", 0)
+    node.cluster.release_follower("t", 0, 3)
+    later = node.send("d", timeout_ms=1000)
+    node.advance(999)
+    assert waiting(waits)
+    assert waiting(later)
+    node.advance(1)
+    timed_out = ErrorCode.REQUEST_TIMED_OUT
+    assert (error_of(waits), error_of(later)) == (timed_out, timed_out)
+    node.cluster.release_high_watermark("t", 0)
+    assert node.read() == "a b c d"
+    assert node.sent("e").error_code == 0
 
 
 # -- arguments -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from mockbroker.client.connection import Connection
+from mockbroker.core.configs.alter import Op, ResourceType
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.alter_partition_reassignments import (
@@ -31,6 +32,11 @@ from mockbroker_protocol.messages.describe_topic_partitions import (
 )
 from mockbroker_protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from mockbroker_protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -152,6 +158,14 @@ class Nodes:
         response = self.ask(request, 1)
         self.until(lambda states: states[topic].replicas == target)
         error: int = response.responses[0].partitions[0].error_code
+        return error
+
+    def set_min_isr(self, kind: ResourceType, name: str, value: str | None) -> int:
+        """Set the min.insync.replicas of a resource or, with None, delete it; the error."""
+        op = Op.DELETE if value is None else Op.SET
+        change = AlterableConfig("min.insync.replicas", op, value)
+        request = IncrementalAlterConfigsRequest([AlterConfigsResource(kind, name, [change])])
+        error: int = self.ask(request, 1).responses[0].error_code
         return error
 
     # -- looking -----------------------------------------------------------------------------------
@@ -276,8 +290,22 @@ def script(nodes: Nodes) -> Iterator[tuple[str, object]]:
 
     nodes.down(3, kill=False)
     yield "3 stopped", nodes.states()
+    yield "the minimum as it is", nodes.set_min_isr(ResourceType.TOPIC, "strict", "2")
+    yield "eligible still", nodes.states()["strict"]
+    yield "a higher minimum", nodes.set_min_isr(ResourceType.TOPIC, "strict", "3")
+    nodes.until(lambda states: states["strict"].eligible == [])
+    yield "nobody is eligible", nodes.states()
+    yield "the minimum as before", nodes.set_min_isr(ResourceType.TOPIC, "strict", "2")
+    yield "one broker's minimum", nodes.set_min_isr(ResourceType.BROKER, "1", None)
     nodes.up(3)
     yield "3 is back", nodes.states()
+    nodes.down(3, kill=False)
+    yield "3 stopped again", nodes.states()
+    yield "the cluster's minimum as it is", nodes.set_min_isr(ResourceType.BROKER, "", "1")
+    nodes.until(lambda states: states["strict"].eligible == [])
+    yield "nobody is eligible again", nodes.states()
+    nodes.up(3)
+    yield "3 is back once more", nodes.states()
 
     yield "reassigned: one less", nodes.reassign("spread", [1, 3])
     yield "reassigned", nodes.states()

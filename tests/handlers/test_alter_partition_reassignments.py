@@ -66,6 +66,25 @@ def test_each_partition_is_answered(node, version):
     assert (partition.replicas, partition.leader_id) == ([2, 3], 2)
 
 
+def test_a_partition_named_twice_is_judged_twice_by_the_state_before_the_request(node):
+    """A move that the same request began is not under way yet, one to be called off still is."""
+    node.cluster.stop_broker(3)
+
+    def errors(*targets: list[int] | None) -> list[int]:
+        moves = [ReassignablePartition(0, target) for target in targets]
+        request = AlterPartitionReassignmentsRequest(topics=[ReassignableTopic("t", moves)])
+        response = ask(node, ApiKey.ALTER_PARTITION_REASSIGNMENTS, request, 1)
+        return [p.error_code for p in response.responses[0].partitions]
+
+    partition = node.cluster.topics["t"].partitions[0]
+    assert errors([3, 1], None) == [ErrorCode.NONE, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS]
+    assert partition.replicas == [3, 1, 2]
+    assert errors(None, None) == [ErrorCode.NONE, ErrorCode.NONE]
+    assert partition.replicas == [1, 2]
+    assert errors([1], [2]) == [ErrorCode.NONE, ErrorCode.NONE]
+    assert (partition.replicas, partition.leader_id) == ([2], 2)
+
+
 def test_the_number_of_replicas_may_be_held(node):
     response = alter(node, {"t": {0: [1, 2, 3], 1: [1, 3]}}, may_change_factor=False)
     assert not response.allow_replication_factor_change

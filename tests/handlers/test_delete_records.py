@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.partition import Partition
-from mockbroker.core.replication.replica import Replica
+from mockbroker.core.replication.replica import FollowerState
 from mockbroker.handlers.base import Parked
 from mockbroker.handlers.delete_records import delete_records
 from mockbroker_protocol import ErrorCode
@@ -71,13 +71,13 @@ def test_errors():
 
 
 @pytest.fixture
-def lagging() -> tuple[Node, Partition, Replica]:
+def lagging() -> tuple[Node, Partition, FollowerState]:
     """The second broker's copy has all the records, and has not heard of the log start."""
     node = Node(racks=(None, None))
     partition = node.topic()
     node.produced(batch_of(*[b"v"] * 10))
     node.cluster.replication.hold(partition, 2)
-    return node, partition, partition.own_replicas[2]
+    return node, partition, partition.followers[2]
 
 
 def test_the_answer_waits_for_replicas_that_have_not_heard(lagging):
@@ -92,8 +92,8 @@ def test_the_answer_waits_for_replicas_that_have_not_heard(lagging):
 
 
 def test_past_the_timeout_the_low_watermark_so_far_is_told(lagging):
-    node, _, replica = lagging
-    replica.fetched_log_start = 3
+    node, _, state = lagging
+    state.fetched_log_start = 3
     answer = ask(node, 5, timeout_ms=100)
     node.advance(100)
     assert outcome(answer) == (ErrorCode.REQUEST_TIMED_OUT, 3)

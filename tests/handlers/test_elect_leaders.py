@@ -62,6 +62,22 @@ def test_preferred_leaders_come_back(node, version):
     assert node.cluster.topics["t"].partitions[1].leader_id == 1
 
 
+@pytest.mark.parametrize(("kind", "index"), [(PREFERRED, 1), (UNCLEAN, 2)])
+def test_a_partition_named_twice_has_one_election_and_its_result_twice(node, kind, index):
+    """In one entry of the topic or in two: Kafka judges both by the state before the request."""
+    node.cluster.brokers[1].fenced = False
+    named = [TopicPartitions("t", [index, index]), TopicPartitions("t", [0, index])]
+    response = ask(node, ApiKey.ELECT_LEADERS, ElectLeadersRequest(kind, named), 2)
+    told = [
+        [(p.partition_id, p.error_code) for p in topic.partition_result]
+        for topic in response.replica_election_results
+    ]
+    needless = ErrorCode.ELECTION_NOT_NEEDED
+    assert told == [[(index, 0), (index, 0)], [(0, needless), (index, 0)]]
+    again = elect(node, kind, {"t": [index, index]})
+    assert {p.error_code for p in again.replica_election_results[0].partition_result} == {needless}
+
+
 def test_a_dead_preferred_leader_is_not_available(node):
     response = elect(node, PREFERRED, {"t": [1]})
     assert errors(response) == {("t", 1): ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}

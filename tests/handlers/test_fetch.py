@@ -8,6 +8,8 @@ import pytest
 
 from mockbroker.core.log.producer_state import AbortedTransaction
 from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.partition import NO_LEADER
+from mockbroker.core.replication.reassignment import reassign
 from mockbroker.core.replication.replica import Replica
 from mockbroker.core.replication.replica_selector import RACK_AWARE
 from mockbroker.handlers.base import Parked
@@ -15,6 +17,7 @@ from mockbroker.handlers.fetch import fetch
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.fetch import FetchResponse, ForgottenTopic, ReplicaState
 from mockbroker_protocol.records import update_crc
+from tests.support.replicas import follow
 from tests.support.requests import Node, batch_of, done, fetch_request, values_of
 
 SIZE = len(batch_of(b"0"))
@@ -262,23 +265,112 @@ def test_an_error_is_told_at_once_but_an_unknown_topic_only_if_there_is_nothing_
     assert indexes(done(answer)) == [("t", 1), ("missing", 0)]
 
 
-def test_a_leader_change_a_deletion_and_a_truncation_end_the_wait():
-    node = Node(racks=(None, None))
-    for name in ("moved", "deleted", "cut"):
+def test_a_deletion_and_a_truncation_end_the_wait(node):
+    for name in ("deleted", "cut"):
         node.topic(name)
     fill(node, 2, "cut")
-    moved = parked_fetch(node, ("moved", 0, 0))
     deleted = parked_fetch(node, ("deleted", 0, 0))
     cut = parked_fetch(node, ("cut", 0, 2))
-    node.cluster.topics["moved"].partitions[0].become_leader(2, 1, [2, 1])
     node.cluster.delete_topic("deleted")
     node.cluster.topics["cut"].partitions[0].truncate(1)
-    errors = [error_of(done(answer).responses[0].partitions[0]) for answer in (moved, deleted, cut)]
-    assert errors == [
-        ErrorCode.NONE,  # a follower serves consumers, too
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.OFFSET_OUT_OF_RANGE,
-    ]
+    errors = [error_of(done(answer).responses[0].partitions[0]) for answer in (deleted, cut)]
+    assert errors == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OFFSET_OUT_OF_RANGE]
+
+
+# What a fetcher sends that waits at broker 1, the leader of epoch 0: version, leader epoch.
+OLD, FOLLOWERS_TOO, WITH_EPOCH = (10, -1), (12, -1), (12, 0)
+
+
+@pytest.mark.covers("S88")
+@pytest.mark.parametrize(
+    ("fetcher", "error"),
+    [
+        (OLD, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        ((4, -1), ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (FOLLOWERS_TOO, None),
+        ((11, -1), None),
+        (WITH_EPOCH, ErrorCode.FENCED_LEADER_EPOCH),
+    ],
+)
+@pytest.mark.parametrize("leader", [2, NO_LEADER])
+def test_who_waits_at_a_leader_that_is_none_any_more(fetcher, error, leader):
+    """Kafka 4.3 answers those that it cannot serve as a follower, and lets the others wait: they
+    get what the new leader takes.
+    """
+    node = Node(racks=(None, None))
+    partition = node.topic()
+    version, epoch = fetcher
+    answer = parked_fetch(node, ("t", 0, 0), version=version, current_leader_epoch=epoch)
+    partition.become_leader(leader, 1, [2])
+    if error is not None:
+        assert error_of(done(answer).responses[0].partitions[0]) is error
+        return
+    assert not answer.done
+    partition.become_leader(2, 2, [2, 1])
+    assert not answer.done
+    node.produced(batch_of(b"new"), broker=2)
+    assert values_of(done(answer).responses[0].partitions[0]) == [b"new"]
+
+
+@pytest.mark.parametrize("fetcher", [OLD, FOLLOWERS_TOO, WITH_EPOCH])
+@pytest.mark.parametrize("produced", [True, False])
+def test_who_waits_at_a_leader_that_leads_on_under_a_higher_epoch(fetcher, produced):
+    """Kafka 4.3 looks when there is something to read, or when the time is over; it is then that a
+    fetcher with the former epoch is fenced.
+    """
+    node = Node(racks=(None, None))
+    partition = node.topic()
+    version, epoch = fetcher
+    answer = parked_fetch(node, ("t", 0, 0), version=version, current_leader_epoch=epoch)
+    partition.become_leader(1, 1, [1])
+    assert not answer.done
+    if produced:
+        node.produced(batch_of(b"new"))
+    else:
+        node.advance(500)
+    data = done(answer).responses[0].partitions[0]
+    if fetcher == WITH_EPOCH:
+        assert (error_of(data), data.records) == (ErrorCode.FENCED_LEADER_EPOCH, b"")
+    else:
+        assert (error_of(data), values_of(data)) == (0, [b"new"] if produced else [])
+
+
+@pytest.mark.parametrize("fetcher", [OLD, FOLLOWERS_TOO, WITH_EPOCH])
+def test_who_waits_at_a_broker_that_loses_its_replica_is_sent_away(fetcher):
+    node = Node(racks=(None, None))
+    node.topic()
+    version, epoch = fetcher
+    answer = parked_fetch(node, ("t", 0, 0), version=version, current_leader_epoch=epoch)
+    reassign(node.cluster, "t", 0, [2], may_change_factor=True)
+    node.advance(0)
+    data = done(answer).responses[0].partitions[0]
+    assert error_of(data) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_follower_that_follows_another_leader_now_fences_who_names_the_former_epoch():
+    node = Node(racks=(None, None, None))
+    partition = node.topic()
+    named = parked_fetch(node, ("t", 0, 0), broker=2, current_leader_epoch=0)
+    other = parked_fetch(node, ("t", 0, 0), broker=2)
+    partition.become_leader(3, 1, [1, 2, 3])
+    data = done(named).responses[0].partitions[0]
+    assert error_of(data) is ErrorCode.FENCED_LEADER_EPOCH
+    node.produced(batch_of(b"new"), broker=3)
+    assert values_of(done(other).responses[0].partitions[0]) == [b"new"]
+
+
+def test_a_history_that_parts_from_the_fetchers_ends_the_wait():
+    """The second record was cut off, and the next epoch has another one in its place."""
+    node = Node()
+    partition = node.topic()
+    fill(node, 2)
+    answer = parked_fetch(node, ("t", 0, 2), last_fetched_epoch=0)
+    partition.log.truncate(1)
+    partition.log.epochs.assign(1, 1)
+    partition.leader_epoch = 1
+    fill(node, 1)
+    data = done(answer).responses[0].partitions[0]
+    assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset) == (0, 1)
 
 
 def test_nobody_is_watching_once_the_answer_is_there(node):
@@ -421,7 +513,7 @@ def test_a_follower_serves_up_to_the_high_watermark_it_knows():
     node = Node(racks=(None, None))
     partition = node.topic()
     fill(node, 3)
-    partition.own_replicas[2] = Replica(2, partition.log.fork(), 1)
+    follow(partition, Replica(2, partition.log.fork(), 1))
     assert values_of(node.fetched(("t", 0, 0), broker=2)) == [b"0"]
     at_its_end = node.fetched(("t", 0, 2), broker=2)
     assert (error_of(at_its_end), at_its_end.records) == (ErrorCode.NONE, b"")
@@ -431,7 +523,7 @@ def test_a_follower_serves_up_to_the_high_watermark_it_knows():
 def test_a_replica_reads_to_the_log_end_and_a_stranger_is_refused():
     node = Node(racks=(None, None))
     partition = node.topic()
-    partition.own_replicas[2] = Replica(2, ReplicaLog(), 0)
+    follow(partition, Replica(2, ReplicaLog(), 0))
     fill(node, 2)
     as_replica = node.fetched(("t", 0, 0), replica_id=2)
     assert (values_of(as_replica), as_replica.high_watermark) == ([b"0", b"1"], 0)

@@ -15,6 +15,7 @@ from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from mockbroker_protocol.records import update_crc
+from tests.support.replicas import follow
 from tests.support.requests import Node, batch_of, timed_batch
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, PENDING_UPLOAD = range(-1, -7, -1)
@@ -148,7 +149,7 @@ def held_back() -> Node:
     node = Node(racks=(None, None))
     partition = node.topic()
     log = ReplicaLog(1)
-    partition.own_replicas[2] = Replica(2, log, 0)
+    follow(partition, Replica(2, log, 0))
     for value in (b"a", b"b"):
         node.produced(batch_of(value), acks=1)
     return node

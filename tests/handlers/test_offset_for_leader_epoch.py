@@ -14,6 +14,7 @@ from mockbroker_protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from tests.support.replicas import follow
 from tests.support.requests import Node, batch_of
 
 
@@ -51,7 +52,7 @@ def test_the_end_of_an_epoch_has_four_branches(node, epoch, answer):
 
 def test_the_latest_epoch_ends_at_the_log_end_above_the_high_watermark(node):
     partition = node.cluster.topics["t"].partitions[0]
-    partition.own_replicas[2] = Replica(2, ReplicaLog(9), 9)
+    follow(partition, Replica(2, ReplicaLog(9), 9))
     node.produced(batch_of(b"v"), acks=1)
     assert (partition.high_watermark, ask(node, 3).end_offset) == (9, 10)
 

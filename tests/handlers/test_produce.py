@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.replication.replica import Replica
+from mockbroker.core.replication.replica import FollowerState
 from mockbroker.handlers.base import CLOSE_CONNECTION, NO_RESPONSE, Parked
 from mockbroker.handlers.produce import produce
 from mockbroker_protocol import ErrorCode
@@ -291,28 +291,28 @@ def test_a_retry_gets_the_offsets_of_the_first_attempt(node):
 
 
 @pytest.fixture
-def lagging() -> tuple[Node, Replica]:
+def lagging() -> tuple[Node, FollowerState]:
     """Two brokers; the second one's copy stands still."""
     node = Node(racks=(None, None))
     partition = node.topic(min_insync_replicas="2")
     node.cluster.replication.hold(partition, 2)
-    return node, partition.own_replicas[2]
+    return node, partition.followers[2]
 
 
-def catch_up(node: Node, replica: Replica, offset: int) -> None:
+def catch_up(node: Node, state: FollowerState, offset: int) -> None:
     partition = node.cluster.topics["t"].partitions[0]
-    replica.fetched_offset = offset
+    state.fetched_offset = offset
     partition.advance_high_watermark()
     partition.notify()
 
 
 def test_acks_all_waits_for_the_followers(lagging):
-    node, replica = lagging
+    node, state = lagging
     parked = node.produce(batch_of(b"a", b"b"))
     assert not parked.done
-    catch_up(node, replica, 1)
+    catch_up(node, state, 1)
     assert not parked.done
-    catch_up(node, replica, 2)
+    catch_up(node, state, 2)
     answer = only(parked)
     assert (error_of(answer), answer.base_offset) == (ErrorCode.NONE, 0)
 

@@ -165,7 +165,7 @@ def test_an_answer_that_is_none_is_noted_and_disconnects() -> None:
     """As Java's clients close a connection whose answers do not parse."""
 
     def script(seen: list[object], sim: SimulatedCluster) -> Script:
-        do = {"corrupt_reply": {}}
+        do = {"corrupt_reply": {"how": "wrong_correlation_id"}}
         sim.add_rule({"match": {"api": "ListGroups"}, "when": {"times": 1}, "do": do})
         try:
             yield LIST_GROUPS

@@ -7,6 +7,7 @@ from typing import Any
 
 from mockbroker.core.events import Event, IsrChanged, LeaderChanged
 from mockbroker.core.partition import Partition
+from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker.handlers.base import Parked
 from mockbroker_protocol.messages.produce import PartitionProduceResponse
 from tests.support.requests import Node, batch_of, done, only, records_of
@@ -30,8 +31,15 @@ class Replicas(Node):
             assignments={0: list(replicas or self.cluster.brokers)},
             configs={key.replace("_", "."): value for key, value in topic_configs.items()},
         )
-        self.partition: Partition = topic.partitions[0]
+        self._key = topic.partitions[0].key
         self.cluster.on_event.append(self.events.append)
+
+    @property
+    def partition(self) -> Partition:
+        """The partition as the controller has it."""
+        found = self.cluster.image.partition_by_id(*self._key)
+        assert found is not None
+        return found
 
     # -- doing -------------------------------------------------------------------------------------
 
@@ -132,6 +140,14 @@ class Replicas(Node):
         replica = self.partition.replica(node_id)
         assert replica is not None
         return replica
+
+
+def follow(partition: Partition, replica: Replica) -> FollowerState:
+    """Let a broker hold this replica, and the leader know as much as if it had just fetched."""
+    state = FollowerState.caught_up(replica.node_id, replica.log, 0)
+    partition.own_replicas[replica.node_id] = replica
+    partition.followers[replica.node_id] = state
+    return state
 
 
 def waiting(answer: Any) -> bool:

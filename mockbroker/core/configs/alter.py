@@ -8,7 +8,7 @@ controller do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
@@ -16,6 +16,7 @@ from mockbroker.core.broker import Broker
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.control import (
     LOG_LEVELS,
+    MIN_ISR,
     check_broker_configs,
     check_client_metrics_configs,
     check_group_configs,
@@ -31,6 +32,7 @@ from mockbroker.core.configs.defs import (
     ConfigType,
 )
 from mockbroker.core.errors import ApiError
+from mockbroker.core.replication.elections import clear_eligible_leaders
 from mockbroker.core.topic import why_invalid_name
 from mockbroker_protocol import ErrorCode
 
@@ -110,7 +112,8 @@ def alter_incrementally(
     overrides = dict(_overrides(cluster, known, name))
     for change in changes:
         _apply(known, overrides, change)
-    replace_overrides(cluster, broker, (known, name), overrides, validate_only=validate_only)
+    written = [change.name for change in changes]
+    _replace(cluster, broker, (known, name), overrides, written, validate_only=validate_only)
 
 
 def replace_overrides(
@@ -122,6 +125,22 @@ def replace_overrides(
     validate_only: bool,
 ) -> None:
     """Give a (type, name) resource exactly these overrides. Raises ApiError."""
+    _replace(cluster, broker, resource, overrides, overrides, validate_only=validate_only)
+
+
+def _replace(
+    cluster: Cluster,
+    broker: Broker,
+    resource: tuple[int, str],
+    overrides: Mapping[str, str],
+    written: Collection[str],
+    *,
+    validate_only: bool,
+) -> None:
+    """Check the overrides of a resource and put them in force; `written` are named in the request.
+
+    Kafka writes a broker's config down again even with the value that it has (KAFKA-14136).
+    """
     kind, name = _known_type(resource[0]), resource[1]
     match kind:
         case ResourceType.TOPIC:
@@ -130,7 +149,7 @@ def replace_overrides(
             node_id = _broker_name(broker, name)
             check_broker_configs(cluster, overrides, node_id)
             before = _overrides(cluster, kind, name)
-            check_min_isr_stays(cluster, before, overrides, node_id)
+            check_min_isr_stays(cluster, before, overrides, written, node_id)
         case ResourceType.GROUP:
             if not name:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "A group needs a name.")
@@ -139,8 +158,14 @@ def replace_overrides(
             if not name:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "A subscription needs a name.")
             check_client_metrics_configs(overrides)
-    if not validate_only:
-        _store(cluster, kind, name, dict(overrides))
+    if validate_only:
+        return
+    min_isr = _overrides(cluster, kind, name).get(MIN_ISR)
+    _store(cluster, kind, name, dict(overrides))
+    if kind is ResourceType.TOPIC and min_isr != overrides.get(MIN_ISR):
+        clear_eligible_leaders(cluster, [cluster.topics[name]])
+    elif kind is ResourceType.BROKER and MIN_ISR in written:
+        clear_eligible_leaders(cluster, cluster.topics.values())
 
 
 def _known_type(kind: int) -> ResourceType:

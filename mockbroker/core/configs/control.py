@@ -9,7 +9,7 @@ and RuntimeLoggerManager; who gets an INVALID_REQUEST and who an INVALID_CONFIG 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 from mockbroker.core.configs.defs import (
@@ -258,15 +258,21 @@ def _check_thread_count(cluster: Cluster, name: str, value: int, node_id: int | 
 
 
 def check_min_isr_stays(
-    cluster: Cluster, before: Mapping[str, str], after: Mapping[str, str], node_id: int | None
+    cluster: Cluster,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    written: Container[str],
+    node_id: int | None,
 ) -> None:
     """Raise ApiError INVALID_CONFIG where min.insync.replicas would differ between brokers.
 
-    While eligible leader replicas are on, the controller needs one value for all (KIP-966).
+    While eligible leader replicas are on, the controller needs one value for all (KIP-966). A
+    request may not even name it for one broker, be it to delete what is not set
+    (ConfigurationControlManager.isDisallowedBrokerMinIsrTransition).
     """
-    if cluster.features.level("eligible.leader.replicas.version") == 0:
+    if not cluster.elr_enabled:
         return
-    if node_id is not None and before.get(MIN_ISR) != after.get(MIN_ISR):
+    if node_id is not None and (MIN_ISR in written or before.get(MIN_ISR) != after.get(MIN_ISR)):
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
             f"{MIN_ISR} is the same on all brokers while there are eligible leader replicas.",

@@ -163,6 +163,10 @@ class ShrinkIsr(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartitionOffset(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the mark of one partition goes and stays; a Produce with acks=all that waits for more
+    ends with `REQUEST_TIMED_OUT`, its records in the log.
+    """
+
     topic: str
     partition: Count
     offset: int

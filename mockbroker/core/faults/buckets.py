@@ -28,6 +28,7 @@ from mockbroker_protocol.declare import Array
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.faults.engine import ActiveRule
+    from mockbroker.core.image import Image
 
 KEYS_MAX = 4096
 _FETCH = int(ApiKey.FETCH)
@@ -105,12 +106,14 @@ class _OfConnection(_Verdict):
 class Bucket:
     """The rules of one API, in the order in which they are asked."""
 
-    __slots__ = ("_connections", "_epoch", "_rules", "_size")
+    __slots__ = ("_connections", "_epoch", "_image", "_rules", "_size")
 
     def __init__(self, rules: Sequence[ActiveRule]) -> None:
         self._rules = rules
         self._connections: dict[Hashable, _OfConnection] = {}
-        self._epoch = -1  # of the metadata: topics are known by names and ids
+        # Of the metadata: topics are known by names and ids.
+        self._image: Image | None = None
+        self._epoch = -1
         self._size = 0
 
     def rules_for(
@@ -119,8 +122,9 @@ class Bucket:
         """The rules of which all conditions hold but those that are asked anew each time."""
         if not self._rules:
             return ()
-        if self._epoch != cluster.metadata_epoch or self._size > KEYS_MAX:
-            self._forget(cluster.metadata_epoch)
+        image = context.broker.image
+        if self._image is not image or self._epoch != image.epoch or self._size > KEYS_MAX:
+            self._forget(image)
         header, connection = context.header, context.connection
         first_key = (
             connection.id,
@@ -156,10 +160,10 @@ class Bucket:
         second.settle()
         return second.left
 
-    def _forget(self, epoch: int) -> None:
+    def _forget(self, image: Image) -> None:
         self.settle()
         self._connections.clear()
-        self._epoch = epoch
+        self._image, self._epoch = image, image.epoch
         self._size = 0
 
     def settle(self) -> None:

@@ -197,10 +197,7 @@ class FaultEngine:
     # -- asking ------------------------------------------------------------------------------------
 
     def ask(self, cluster: Cluster, context: Surroundings, request: Any) -> Asked | None:
-        """The rules that fire for a request, in order, with its facts; None if there is none.
-
-        `cluster` is the world that the broker sees, which is another one while it is cut off.
-        """
+        """The rules that fire for a request, in order, with its facts; None if there is none."""
         api_key = context.header.api_key
         self.asked[api_key] = self.asked.get(api_key, 0) + 1
         bucket = self._buckets.get(api_key)

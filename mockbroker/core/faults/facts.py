@@ -124,7 +124,7 @@ class Facts:
         for array in layout.topics:
             listed = list(arrays_at(self.request, array.path))
             if not listed and len(array.path) == 1 and getattr(self.request, array.field) is None:
-                for topic in self.cluster.topics.values():  # null stands for all topics
+                for topic in self.broker.image.topics.values():  # null stands for all topics
                     yield Target(topic.name, topic.topic_id, ALL)
             for rows in listed:
                 for row in rows:
@@ -161,9 +161,9 @@ class Facts:
     def _known(self, name: str | None, topic_id: bytes) -> tuple[str, bytes]:
         """Name and id of a topic, of which a request may have but one."""
         if name:
-            topic = self.cluster.topics.get(name)
+            topic = self.broker.image.topics.get(name)
             return name, topic_id if topic is None else topic.topic_id
-        topic = self.cluster.topics_by_id.get(topic_id)
+        topic = self.broker.image.topics_by_id.get(topic_id)
         return "" if topic is None else topic.name, topic_id
 
     # -- other facts -------------------------------------------------------------------------------

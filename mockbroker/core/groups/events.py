@@ -37,7 +37,7 @@ class JoinResult(msgspec.Struct, frozen=True, kw_only=True):
     """The answer to a Join; without its defaults, the answer of success."""
 
     error: ErrorCode
-    member_id: str
+    member_id: str = NO_MEMBER_ID
     generation: int = NO_GENERATION
     protocol_type: str | None = None
     protocol_name: str | None = None

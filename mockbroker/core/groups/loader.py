@@ -12,19 +12,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.core.coordinator.shard import stored_records
 from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.consumer.records import ConsumerRecord
 from mockbroker.core.groups.consumer.records import parse as parse_consumer
 from mockbroker.core.groups.offsets import OffsetStore
 from mockbroker.core.groups.records import GroupRecord, OffsetRecord, parse
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
-from mockbroker_protocol.records import (
-    BatchHeader,
-    ControlType,
-    Record,
-    iter_records,
-    parse_control_type,
-)
+from mockbroker_protocol.records import BatchHeader, ControlType, Record, parse_control_type
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.shard import GroupShard
@@ -33,33 +28,28 @@ if TYPE_CHECKING:
 
 def load(shard: GroupShard, now_ms: int) -> None:
     """Read the shard's partition to its end. The shard must be fresh."""
-    shard.loading = True
-    for batch in shard.partition.log.batches():
-        header = BatchHeader(batch)
-        for record in iter_records(header, batch):
-            if header.is_control:
-                _replay_control(shard.offsets, header, record)
-            else:
-                replay(shard, record, _producer_id(header), now_ms)
+    for header, record in stored_records(shard.partition.log):
+        if header.is_control:
+            _replay_control(shard.offsets, header, record)
+        else:
+            replay(shard, record, _producer_id(header), now_ms)
 
 
 def replicated_offsets(partition: Partition) -> OffsetStore:
     """The offsets as the records below the high watermark have them: what all in the ISR know."""
     offsets = OffsetStore()
-    for batch in partition.log.batches():
-        header = BatchHeader(batch)
+    for header, record in stored_records(partition.log):
         if header.base_offset >= partition.high_watermark:
             break
-        for record in iter_records(header, batch):
-            if header.is_control:
-                _replay_control(offsets, header, record)
-                continue
-            try:
-                parsed = parse(record)
-            except (DecodeError, UnknownVersionError):
-                continue
-            if isinstance(parsed, OffsetRecord):
-                _store_offset(offsets, parsed, _producer_id(header))
+        if header.is_control:
+            _replay_control(offsets, header, record)
+            continue
+        try:
+            parsed = parse(record)
+        except (DecodeError, UnknownVersionError):
+            continue
+        if isinstance(parsed, OffsetRecord):
+            _store_offset(offsets, parsed, _producer_id(header))
     return offsets
 
 

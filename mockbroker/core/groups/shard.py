@@ -2,11 +2,14 @@
 
 What clients ask of a group arrives here, is put to its machine, and what that wants done is done:
 answers go to whoever waits, records into the partition, deadlines into the cluster's timers. Every
-change is in the log before it is answered; `loader` rebuilds a shard from the log alone.
+change is in the log before it is answered; `loader` rebuilds a shard from the log alone. Records
+are written with acks=1: below the partition's min.insync.replicas they are in the log as well, and
+count, but nobody is told so before there are enough replicas again.
 
-Slots in events are callables here: they take the result and finish the request.
+Slots in events are callables here: they take the result and finish the request. They may be called
+once more when the request is given up; the first call counts.
 
-Source: GroupCoordinatorShard and the CoordinatorRuntime below it.
+Source: GroupCoordinatorShard, CoordinatorPartitionWriter.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
+from mockbroker.core.coordinator.shard import CoordinatorShard
 from mockbroker.core.groups import records as group_records
-from mockbroker.core.groups.classic import ClassicGroup, GroupSettings
+from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.consumer.shard import ConsumerGroups
 from mockbroker.core.groups.events import (
     NO_MEMBER_ID,
@@ -34,83 +38,58 @@ from mockbroker.core.groups.events import (
     Persist,
     Persisted,
     Reply,
-    Result,
     Sync,
     SyncResult,
     Tick,
     Unload,
 )
+from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.offsets import OffsetAndMetadata, OffsetStore
 from mockbroker.core.groups.records import KeyValue
 from mockbroker.core.groups.states import Ask, Step
 from mockbroker.core.groups.subscriptions import is_subscribed
 from mockbroker.core.groups.told import tell_classic
-from mockbroker.core.timers import DueTimers
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.groups.consumer.events import Result
+    from mockbroker.core.groups.coordinator import GroupCoordinator
     from mockbroker.core.partition import Partition
 
 NONE = ErrorCode.NONE
 TOMBSTONES_PER_BATCH_MAX = 1000  # so that no batch comes near max.message.bytes
 
-# What a failed write means to a client (CoordinatorOperationExceptionHelper).
-APPEND_ERRORS: dict[int, ErrorCode] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
 
-
-class GroupShard:
+class GroupShard(CoordinatorShard["GroupCoordinator"]):
     """One partition's groups. `loading` is set while its log is read: nothing is answered then."""
 
     __slots__ = (
-        "_cluster",
         "_on_touched",
-        "_timers",
         "_times",
-        "broker_id",
         "consumers",
         "forced",
         "groups",
-        "loading",
         "offsets",
-        "partition",
         "settings",
         "touched",
-        "unloaded",
-        "unreadable",
     )
 
-    def __init__(
-        self, cluster: Cluster, partition: Partition, broker_id: int, settings: GroupSettings
-    ) -> None:
-        self._cluster = cluster
-        self._times = cluster.time_scopes
-        self._timers = DueTimers()
-        self.partition = partition
-        self.broker_id = broker_id
-        self.settings = settings
+    acks = 1
+    timeout_config = "offsets.commit.timeout.ms"
+
+    def __init__(self, coordinator: GroupCoordinator, partition: Partition) -> None:
+        super().__init__(coordinator, partition)
+        self._times = self._cluster.time_scopes
+        self.settings = coordinator.settings
         self.groups: dict[str, ClassicGroup] = {}  # an id is either here or in `consumers`
-        self.consumers = ConsumerGroups(self, cluster)
+        self.consumers = ConsumerGroups(self, self._cluster)
         self.offsets = OffsetStore(self.touch)
         # Whether something has changed since somebody last looked for what has expired.
         self.touched = False
         self._on_touched: Callable[[], None] | None = None
-        self.loading = False
-        self.unloaded = False
         # What puts an assignment that was set from outside in the place of the leader's.
         self.forced: dict[str, Callable[[Sync], Sync]] = {}
-        self.unreadable = 0  # records found while loading that nobody could have written
 
     # ---------------------------------------------------------------------------------- membership
 
@@ -134,6 +113,7 @@ class GroupShard:
                 _answer(join.slot, JoinResult(error=error_code, member_id=NO_MEMBER_ID))
                 return
             self._run(group, join, now_ms)
+        self._wait_no_longer(join.slot, JoinResult)
 
     def sync(self, group_id: str, sync: Sync) -> None:
         """SyncGroup."""
@@ -146,11 +126,12 @@ class GroupShard:
             _answer(sync.slot, SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
         else:
             self._run(group, sync, self.now_ms(group_id))
+            self._wait_no_longer(sync.slot, SyncResult)
 
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """Heartbeat."""
+        """Heartbeat. What was written before has yet to be waited for (`when_replicated`)."""
         group = self.groups.get(group_id)
         if group is None:
             results: list[HeartbeatResult] = []
@@ -177,7 +158,27 @@ class GroupShard:
             left = tuple(LeftMember(m.member_id, m.instance_id, unknown) for m in leave.members)
             _answer(leave.slot, LeaveResult(NONE, left))
         else:
-            self._run(group, leave, self.now_ms(group_id))
+            results: list[LeaveResult] = []
+            self._run(group, Leave(results.append, leave.members), self.now_ms(group_id))
+            self.answer(leave.slot, results[0])
+
+    def answer(self, slot: object, result: Result) -> None:
+        """Give a result to whoever waits: an error at once, others when they are replicated."""
+        if result.error or self.is_replicated or isinstance(result, HeartbeatResult):
+            _answer(slot, result)
+            return
+
+        def tell(error: ErrorCode) -> None:
+            _answer(slot, type(result)(error=error) if error else result)
+
+        self.when_replicated(tell)
+
+    def _wait_no_longer(self, slot: object, kind: type[JoinResult | SyncResult]) -> None:
+        """Refuse a request that waits for other members, once what was written before it has not
+        been replicated in time.
+        """
+        if not self.is_replicated:
+            self.when_replicated(lambda error: _answer(slot, kind(error=error)) if error else None)
 
     # ------------------------------------------------------------------------------------- offsets
 
@@ -354,19 +355,26 @@ class GroupShard:
 
     # ---------------------------------------------------------------------------- coming and going
 
+    def read(self) -> None:
+        load(self, self._times.groups.now_ms())
+
     def start(self, on_touched: Callable[[], None] | None = None) -> None:
-        """The log is read: sessions start to run, and changes of leadership are watched.
+        """Sessions start to run.
 
         `on_touched` is called when something has changed, once until `touched` is reset.
         """
-        self.loading = False
         self.touched = False
         self._on_touched = on_touched
         self.touch()
-        self.partition.watch(self)
         for group in list(self.groups.values()):
             self._run(group, Loaded(), self.now_ms(group.group_id))
         self.consumers.start()
+
+    def let_go(self) -> None:
+        for group in list(self.groups.values()):
+            self._run(group, Unload(), self.now_ms(group.group_id))
+            self.forget_group(group.group_id)
+        self.consumers.unload()
 
     def touch(self) -> None:
         """A group or an offset has changed, so that others may be due to expire."""
@@ -374,22 +382,6 @@ class GroupShard:
             self.touched = True
             if self._on_touched is not None:
                 self._on_touched()
-
-    def partition_changed(self, partition: Partition) -> None:
-        """The partition's watcher: without the leadership there is nothing left to do here."""
-        if partition.leader_id != self.broker_id or partition.deleted:
-            self.unload()
-
-    def unload(self) -> None:
-        """Send whoever waits to look for the new coordinator, and let go of everything."""
-        if self.unloaded:
-            return
-        self.unloaded = True
-        self.partition.unwatch(self)
-        for group in list(self.groups.values()):
-            self._run(group, Unload(), self.now_ms(group.group_id))
-            self.forget_group(group.group_id)
-        self.consumers.unload()
 
     # ----------------------------------------------------------------------------------- the inside
 
@@ -400,28 +392,26 @@ class GroupShard:
             [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
             base_sequence=0,  # as Kafka's coordinators have it, though without a producer id
         )
-        if len(batch) > self.partition.topic.configs.max_message_bytes:
-            return ErrorCode.UNKNOWN_SERVER_ERROR, -1
-        result = self.partition.append_records(batch, now_ms)
-        if result.error:
-            return APPEND_ERRORS.get(result.error, ErrorCode.UNKNOWN_SERVER_ERROR), -1
-        return NONE, result.base_offset
+        return self.write(batch)
 
     def _run(self, group: ClassicGroup, event: Event, now_ms: int) -> None:
         self.touch()
-        self._perform(group, group.handle(event, now_ms), now_ms)
+        self._perform(group, group.handle(event, now_ms))
         self._rearm(group)
 
-    def _perform(self, group: ClassicGroup, effects: list[Effect], now_ms: int) -> None:
+    def _perform(self, group: ClassicGroup, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
                 _answer(effect.slot, effect.result)
             elif isinstance(effect, Persist):
                 record = group_records.group_metadata(group.group_id, effect.image)
-                error, _ = self.append((record,))
-                self._perform(group, group.handle(Persisted(effect, error), now_ms), now_ms)
+                failed, _ = self.append((record,))
+                self.when_replicated(partial(self._persisted, group, effect), failed)
             else:
                 tell_classic(self._cluster, group, effect)
+
+    def _persisted(self, group: ClassicGroup, persist: Persist, error: ErrorCode) -> None:
+        self._run(group, Persisted(persist, error), self.now_ms(group.group_id))
 
     def _rearm(self, group: ClassicGroup) -> None:
         """Have the cluster's timers call when the group is due, unless they will earlier anyway."""

@@ -80,7 +80,7 @@ class CompactionJob:
         try:
             finished = partition.deleted or cleaning.step(records_max)
         except RecordsError as error:
-            self._cluster.log_manager.uncleanable[partition] = str(error)
+            self._cluster.log_manager.uncleanable[partition.key] = str(error)
             finished = True
         if finished:
             self._current = None
@@ -95,7 +95,7 @@ class CompactionJob:
         cluster = self._cluster
         keys_max = _keys_max(cluster)
         for partition in self._ordered():
-            if partition.deleted or partition in cluster.log_manager.uncleanable:
+            if partition.deleted or partition.key in cluster.log_manager.uncleanable:
                 continue
             configs = partition.topic.configs
             for own in logs_of(partition):

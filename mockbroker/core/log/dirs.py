@@ -14,21 +14,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mockbroker.core.configs.values import ClusterConfigs
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.partition import Partition, PartitionKey
 
 
 class LogDirs:
     """Directories by path. As long as there is only one, nothing is kept per replica."""
 
-    __slots__ = ("_configs", "_places", "_wanted", "failed", "futures")
+    __slots__ = ("_configs", "_places", "_wanted", "failed", "futures", "recovery_points")
 
     def __init__(self, configs: ClusterConfigs) -> None:
         self._configs = configs
-        self._places: dict[Partition, str] = {}
+        self._places: dict[PartitionKey, str] = {}
         # Where a replica is to go that is not here yet, by topic and partition.
         self._wanted: dict[tuple[str, int], str] = {}
-        self.futures: dict[Partition, str] = {}  # replicas on their way to another directory
+        self.futures: dict[PartitionKey, str] = {}  # replicas on their way to another directory
         self.failed: set[str] = set()
+        # Below these offsets everything was flushed, at the last orderly end or start.
+        self.recovery_points: dict[PartitionKey, int] = {}
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -42,15 +44,15 @@ class LogDirs:
         paths = self.paths
         if len(paths) == 1:
             return paths[0]
-        place = self._places.get(partition)
+        place = self._places.get(partition.key)
         if place is None:
             wanted = self._wanted.pop((partition.topic.name, partition.index), None)
-            place = self._places[partition] = wanted or self._emptiest()
+            place = self._places[partition.key] = wanted or self._emptiest()
         return place
 
     def put(self, partition: Partition, path: str) -> None:
         """Say where a replica lies."""
-        self._places[partition] = path
+        self._places[partition.key] = path
 
     @property
     def are_several(self) -> bool:
@@ -72,22 +74,23 @@ class LogDirs:
         """Start to copy a replica to `path`, instead of wherever it was on its way to; False if it
         is there already.
         """
-        self.futures.pop(partition, None)
+        self.futures.pop(partition.key, None)
         if self.place_of(partition) == path:
             return False
-        self.futures[partition] = path
+        self.futures[partition.key] = path
         return True
 
     def end_move(self, partition: Partition) -> None:
         """The copy has everything: it takes the replica's place."""
-        path = self.futures.pop(partition, None)
+        path = self.futures.pop(partition.key, None)
         if path is not None and path not in self.failed:
-            self._places[partition] = path
+            self._places[partition.key] = path
 
     def forget(self, partition: Partition) -> None:
         """The broker holds no replica of the partition any more."""
-        self._places.pop(partition, None)
-        self.futures.pop(partition, None)
+        self._places.pop(partition.key, None)
+        self.futures.pop(partition.key, None)
+        self.recovery_points.pop(partition.key, None)
 
     def has(self, partition: Partition) -> bool:
         """Whether the directory of a replica, which the broker holds, is there."""
@@ -97,4 +100,4 @@ class LogDirs:
         """Whether the broker held a replica in a directory that has failed: requests for it are
         answered KAFKA_STORAGE_ERROR.
         """
-        return bool(self.failed) and self._places.get(partition) in self.failed
+        return bool(self.failed) and self._places.get(partition.key) in self.failed

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.log.cleaner import Ahead
     from mockbroker.core.log.compaction import CompactionJob, CompactionResult
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.partition import Partition, PartitionKey
     from mockbroker.core.topic import Topic
 
 # What the cleaner does before it lets clients have their turn: a few milliseconds' work.
@@ -73,10 +73,10 @@ class LogManager:
         )
         self._job: CompactionJob | None = None
         # Partitions that the cleaner gave up, with the reason (as Kafka does until a restart).
-        self.uncleanable: dict[Partition, str] = {}
+        self.uncleanable: dict[PartitionKey, str] = {}
         # What has grown older than its timestamps say, for retention and for the cleaner.
-        self._marks: dict[Partition, Marks] = {}
-        self._cleaner_marks: dict[Partition, Marks] = {}
+        self._marks: dict[PartitionKey, Marks] = {}
+        self._cleaner_marks: dict[PartitionKey, Marks] = {}
         cluster.on_configs_changed.append(self._on_configs_changed)
         cluster.on_topic_deleted.append(self._on_topic_deleted)
 
@@ -97,9 +97,9 @@ class LogManager:
 
     def _on_topic_deleted(self, topic: Topic) -> None:
         for partition in topic.partitions:
-            self.uncleanable.pop(partition, None)
-            self._marks.pop(partition, None)
-            self._cleaner_marks.pop(partition, None)
+            self.uncleanable.pop(partition.key, None)
+            self._marks.pop(partition.key, None)
+            self._cleaner_marks.pop(partition.key, None)
 
     # -- retention ---------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class LogManager:
         """Drop what one partition's logs no longer keep, and tell the watchers."""
         results = []
         configs = partition.topic.configs
-        marks = self._marks.get(partition, retention.UNAGED)
+        marks = self._marks.get(partition.key, retention.UNAGED)
         for own in logs_of(partition):
             start = own.log.start_offset
             removed = retention.enforce(own.log, configs, own.high_watermark, now_ms, marks)
@@ -154,7 +154,7 @@ class LogManager:
         now_ms = self._cluster.now_ms()
         for partition in self.select(None, None):
             if partition.log.size or partition.own_replicas:
-                self._marks.setdefault(partition, Marks()).age(partition.log, by_ms)
+                self._marks.setdefault(partition.key, Marks()).age(partition.log, by_ms)
                 self.retain(partition, now_ms)
                 self.note(partition)  # what is left expires earlier
 
@@ -164,7 +164,7 @@ class LogManager:
         """
         now_ms = self._cluster.now_ms()
         configs = partition.topic.configs
-        marks = self._marks.get(partition, retention.UNAGED)
+        marks = self._marks.get(partition.key, retention.UNAGED)
         for own in logs_of(partition):
             at_ms = retention.next_expiry_ms(own.log, configs, marks)
             # What has expired and is still there waits for the high watermark, which tells.
@@ -177,11 +177,11 @@ class LogManager:
         """Let all that is in compacted logs be that much older, to the cleaner alone."""
         for partition in self.select(None, None):
             if partition.topic.configs.compacted and (partition.log.size or partition.own_replicas):
-                self._cleaner_marks.setdefault(partition, Marks()).age(partition.log, by_ms)
+                self._cleaner_marks.setdefault(partition.key, Marks()).age(partition.log, by_ms)
 
     def cleaner_ahead(self, partition: Partition) -> Ahead:
         """By how much the cleaner's time was ahead when a segment was written to last."""
-        marks = self._cleaner_marks.get(partition, retention.UNAGED)
+        marks = self._cleaner_marks.get(partition.key, retention.UNAGED)
         skew_ms = self._cleaner_times.skew_ms
         return lambda log, index: skew_ms - marks.aged_ms(log, index)
 

@@ -64,7 +64,6 @@ class ReplicaLog(BatchStore):
         "end_offset",
         "epochs",
         "first_dirty_offset",
-        "flushed_offset",
         "producers",
         "start_offset",
     )
@@ -76,7 +75,6 @@ class ReplicaLog(BatchStore):
         self.epochs = EpochCache()
         self.producers = ProducerStates()
         self.first_dirty_offset = start_offset
-        self.flushed_offset = 0  # below it everything was flushed, as an orderly end does
         self.cuts = 0
         self._segments = Segments(start_offset)
         self._has_holes = False
@@ -141,7 +139,6 @@ class ReplicaLog(BatchStore):
         copy.epochs = self.epochs.fork(self.end_offset)
         copy.producers = self.producers.fork()
         copy.first_dirty_offset = self.first_dirty_offset
-        copy.flushed_offset = self.flushed_offset
         copy._segments = self._segments.fork()
         copy._has_holes = self._has_holes
         copy._freed_maxima = dict(self._freed_maxima)

@@ -28,6 +28,7 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
+    from mockbroker.core.topic import Topic
 
 ELR_FEATURE = "eligible.leader.replicas.version"
 
@@ -82,6 +83,7 @@ class PartitionChange:
 
     def __init__(self, cluster: Cluster, partition: Partition) -> None:
         self._cluster = cluster
+        partition = cluster.image.partition_by_id(*partition.key) or partition
         self._partition = partition
         reassignment = reassignment_of(cluster, partition)
         self.isr = list(partition.isr)
@@ -97,8 +99,6 @@ class PartitionChange:
     def apply(self, reason: str) -> bool:
         """Work out what follows, and let it be so. False if nothing changes."""
         cluster, partition = self._cluster, self._partition
-        if not cluster.has_controller:
-            return False
         elr_enabled = cluster.elr_enabled
         self._complete_reassignment()
         self._populate_elr(elr_enabled)
@@ -180,17 +180,19 @@ class PartitionChange:
         cluster, partition = self._cluster, self._partition
         former_leader, former_isr = partition.leader_id, partition.isr
         former_replicas = partition.replicas
-        replicas_changed = self._replace_replicas()
         elr = tuple(self.elr)
         changed = (
             new_epoch
-            or replicas_changed
+            or self.replicas != former_replicas
+            or Reassignment(self.adding, self.removing) != reassignment_of(cluster, partition)
             or self.isr != former_isr
             or elr != partition.elr
             or self._last_known_elr != partition.last_known_elr
         )
         if not changed:
             return False
+        partition = self._partition = cluster.metadata.own(partition)
+        replicas_changed = self._replace_replicas()
         high_watermark = partition.high_watermark
         partition.elr = elr
         partition.last_known_elr = self._last_known_elr
@@ -278,6 +280,28 @@ class PartitionChange:
                 tuple(self.removing),
             )
         )
+
+
+# -- another min.insync.replicas -------------------------------------------------------------------
+
+
+def clear_eligible_leaders(cluster: Cluster, topics: Iterable[Topic]) -> None:
+    """Forget the eligible leaders of these topics and their last known ones.
+
+    Under another min.insync.replicas the high watermark passes what they hold, so that they may
+    lack what is acknowledged from then on. Kafka clears them whenever the config is written,
+    raised as well, and elects nobody then: a partition that has no leader waits for an unclean
+    election (ClearElrRecord, ReplicationControlManager.removeTopicElrs).
+    """
+    if not cluster.elr_enabled:
+        return
+    for topic in topics:
+        for known in list(topic.partitions):
+            if known.elr or known.last_known_elr:
+                partition = cluster.metadata.own(known)
+                partition.elr = partition.last_known_elr = ()
+                partition.partition_epoch += 1
+                cluster.metadata_changed(topic)
 
 
 # -- the first leader ------------------------------------------------------------------------------

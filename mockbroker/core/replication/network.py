@@ -4,8 +4,8 @@ A *link* leads from one broker to another, one way. It can be cut, so that what 
 lost, also what is on its way; and it can be slow. Even the fastest message arrives later than it
 was sent: it is handed over by a timer, never within the sender's call.
 
-Clients are not on this network. Whether a broker reaches the controller is told by the links
-between the two, see `isolation`.
+Clients are not on this network. A broker hears the controller as long as both links between the two
+are up, see `controller`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,14 @@ class Network:
     def is_up(self, sender: int, receiver: int) -> bool:
         return (sender, receiver) not in self._down
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether every link is up and takes no time, and nobody is watching."""
+        return not (self._down or self._delays or self.hooks)
+
     def is_direct(self, left: int, right: int) -> bool:
         """Whether the two reach each other both ways at once, and nobody is watching."""
-        if not (self._down or self._delays or self.hooks):
+        if self.is_quiet:
             return True
         both = ((left, right), (right, left))
         return not self.hooks and not any(x in self._down or x in self._delays for x in both)
@@ -86,6 +91,25 @@ class Network:
     def cut_links(self) -> frozenset[Link]:
         return frozenset(self._down)
 
+    def groups(self, node_ids: Iterable[int]) -> list[set[int]]:
+        """The brokers in groups that reach each other, directly or over others."""
+        rest = set(node_ids)
+        groups = []
+        while rest:
+            group: set[int] = set()
+            found = {min(rest)}
+            while found:
+                rest -= found
+                group |= found
+                found = {
+                    other
+                    for node_id in found
+                    for other in rest
+                    if self.is_up(node_id, other) and self.is_up(other, node_id)
+                }
+            groups.append(group)
+        return groups
+
     # -- messages ----------------------------------------------------------------------------------
 
     def send(self, message: Message, deliver: Callable[[], None], delay_ms: int = 0) -> bool:
@@ -108,3 +132,12 @@ class Network:
 
         self._timers.call_at(self._now_ms() + self._delays.get(link, 0) + delay_ms, arrive)
         return True
+
+
+def links_between(
+    left: Iterable[int], right: Iterable[int], *, both_ways: bool
+) -> set[tuple[int, int]]:
+    """The links from each broker on one side to each on the other."""
+    left, right = set(left), set(right)
+    links = {(a, b) for a in left for b in right if a != b}
+    return links | {(b, a) for a, b in links} if both_ways else links

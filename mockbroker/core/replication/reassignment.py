@@ -9,7 +9,8 @@ Source: ReplicationControlManager.alterPartitionReassignment, PartitionReassignm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
@@ -37,10 +38,24 @@ def reassign(
     may_change_factor: bool,
 ) -> None:
     """Start to move a partition to `target`, or with None call the move off. Raises ApiError."""
+    plan_reassignment(cluster, topic, index, target, may_change_factor=may_change_factor)()
+
+
+def plan_reassignment(
+    cluster: Cluster,
+    topic: str,
+    index: int,
+    target: Sequence[int] | None,
+    *,
+    may_change_factor: bool,
+) -> Callable[[], object]:
+    """What `reassign` would do now, to be called when everything else is planned.
+
+    Raises ApiError.
+    """
     partition = find_partition(cluster, topic, index)
     if target is None:
-        _call_off(cluster, partition)
-        return
+        return _plan_call_off(cluster, partition)
     check_replicas(cluster, target, None)
     present = _settled_replicas(cluster, partition)
     if not may_change_factor and len(target) != len(present):
@@ -54,10 +69,10 @@ def reassign(
     change.replicas = [*target, *removing]
     change.adding = adding or change.adding
     change.removing = removing or change.removing
-    change.apply("reassignment")
+    return partial(change.apply, "reassignment")
 
 
-def _call_off(cluster: Cluster, partition: Partition) -> None:
+def _plan_call_off(cluster: Cluster, partition: Partition) -> Callable[[], object]:
     """Go back to the replicas of before, unless no leader would be left among them."""
     ongoing = reassignment_of(cluster, partition)
     if ongoing == NOT_REASSIGNED:
@@ -74,7 +89,7 @@ def _call_off(cluster: Cluster, partition: Partition) -> None:
             f"To call the move of {partition.topic.name}-{partition.index} off would take an "
             "unclean election.",
         )
-    change.apply("reassignment called off")
+    return partial(change.apply, "reassignment called off")
 
 
 def _settled_replicas(cluster: Cluster, partition: Partition) -> list[int]:

@@ -1,49 +1,39 @@
-"""One broker's own copy of a partition, where that is not simply the leader's log.
+"""A broker's own copy of a partition, and what the leader knows of a follower.
 
-A copy has two sides. What it *is*: a log and the high watermark its broker has heard of. And what
-the leader *knows* of it, which is as old as the last fetch: how far it had come then, and when it
-was caught up for the last time. The ISR, the high watermark and the low watermark follow from what
-is known.
+A *replica* belongs to the broker that holds it: a log, the high watermark that this broker has
+heard of, and the fetcher that keeps the log up to date. A follower that is caught up has none: it
+shares the leader's log (see `replica_manager`).
+
+A *follower state* belongs to the leader, and is as old as the follower's last fetch: how far the
+follower had come then, and when it was caught up for the last time. The ISR, the high watermark and
+the low watermark follow from it.
 
 Source: kafka.cluster.Replica, ReplicaState.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mockbroker.core.log.replica_log import ReplicaLog
+
+if TYPE_CHECKING:
+    from mockbroker.core.replication.fetcher import ReplicaFetcher
 
 UNKNOWN_OFFSET = -1
 NEVER = 0
 
 
 class Replica:
-    """A copy of a partition on broker `node_id`; fresh ones are taken for caught up."""
+    """The copy of a partition on broker `node_id`."""
 
-    __slots__ = (
-        "caught_up_ms",
-        "fetched_log_start",
-        "fetched_offset",
-        "high_watermark",
-        "last_fetch_end_offset",
-        "last_fetch_ms",
-        "log",
-        "node_id",
-    )
+    __slots__ = ("fetcher", "high_watermark", "log", "node_id")
 
-    def __init__(
-        self, node_id: int, log: ReplicaLog, high_watermark: int, now_ms: int = NEVER
-    ) -> None:
+    def __init__(self, node_id: int, log: ReplicaLog, high_watermark: int) -> None:
         self.node_id = node_id
         self.log = log
         self.high_watermark = high_watermark
-        # As the leader knows it, from the last fetch:
-        self.fetched_offset = log.end_offset
-        self.fetched_log_start = log.start_offset
-        self.caught_up_ms = now_ms
-        self.last_fetch_ms = now_ms
-        self.last_fetch_end_offset = log.end_offset  # where the leader's log ended then
-
-    # -- as it is ----------------------------------------------------------------------------------
+        self.fetcher: ReplicaFetcher | None = None  # there is one once it follows a leader
 
     @property
     def last_stable_offset(self) -> int:
@@ -68,6 +58,7 @@ class Replica:
         if not self.log.truncate(offset):
             return False
         self.high_watermark = min(self.high_watermark, offset)
+        self.log.producers.high_watermark_moved(self.high_watermark)
         return True
 
     def start_anew(self, offset: int) -> None:
@@ -75,10 +66,45 @@ class Replica:
         self.log.truncate_fully(offset)
         self.high_watermark = offset
 
-    # -- as the leader knows it --------------------------------------------------------------------
+
+class FollowerState:
+    """What a leader knows of one follower."""
+
+    __slots__ = (
+        "caught_up_ms",
+        "fetched_log_start",
+        "fetched_offset",
+        "last_fetch_end_offset",
+        "last_fetch_ms",
+        "node_id",
+    )
+
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
+        self.fetched_offset = self.fetched_log_start = UNKNOWN_OFFSET
+        self.caught_up_ms = self.last_fetch_ms = NEVER
+        self.last_fetch_end_offset = UNKNOWN_OFFSET  # where the leader's log ended then
+
+    @classmethod
+    def caught_up(cls, node_id: int, log: ReplicaLog, now_ms: int) -> FollowerState:
+        """The state of a follower that has all of the leader's log."""
+        state = cls(node_id)
+        state.fetched_offset = state.last_fetch_end_offset = log.end_offset
+        state.fetched_log_start = log.start_offset
+        state.caught_up_ms = state.last_fetch_ms = now_ms
+        return state
+
+    @classmethod
+    def unknown(cls, node_id: int, *, in_sync: bool, now_ms: int) -> FollowerState:
+        """The state that a new leader begins with: it knows who is in sync, and nothing else
+        (Replica.resetReplicaState).
+        """
+        state = cls(node_id)
+        state.caught_up_ms = now_ms if in_sync else NEVER
+        return state
 
     def fetched(self, offset: int, log_start: int, leader_end_offset: int, now_ms: int) -> None:
-        """Take note of a fetch from `offset`; everything below it is here
+        """Take note of a fetch from `offset`; the follower has everything below it
         (Replica.updateFetchStateOrThrow).
         """
         if offset >= leader_end_offset:
@@ -89,15 +115,6 @@ class Replica:
         self.fetched_log_start = log_start
         self.last_fetch_end_offset = max(leader_end_offset, self.last_fetch_end_offset)
         self.last_fetch_ms = now_ms
-
-    def forget_fetches(self, *, in_sync: bool, now_ms: int) -> None:
-        """Another leader took over: it knows who is in sync, and nothing else
-        (Replica.resetReplicaState).
-        """
-        self.fetched_offset = self.fetched_log_start = UNKNOWN_OFFSET
-        self.caught_up_ms = now_ms if in_sync else NEVER
-        self.last_fetch_ms = NEVER
-        self.last_fetch_end_offset = UNKNOWN_OFFSET
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_ms_max: int) -> bool:
         """Whether it counts as in sync: at the leader's end now, or not long ago."""

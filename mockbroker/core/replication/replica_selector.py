@@ -24,17 +24,18 @@ def preferred_replica(
     """
     if not rack_id or cluster.config("replica.selector.class") != RACK_AWARE:
         return NO_PREFERENCE
+    image = cluster.image_of(partition.leader_id)
     best = (-1, NO_PREFERENCE)
     for node_id in partition.isr:
-        broker = cluster.brokers.get(node_id)
+        broker = image.brokers.get(node_id)
         if broker is None or broker.fenced or broker.rack != rack_id:
             continue
         if node_id == partition.leader_id:
             return NO_PREFERENCE
-        replica = partition.replica(node_id)
-        if replica is None:
-            continue
-        log = replica.log
-        if log.start_offset <= fetch_offset <= log.end_offset:
-            best = max(best, (log.end_offset, node_id))
+        state = partition.followers.get(node_id)
+        log = partition.log
+        start = log.start_offset if state is None else state.fetched_log_start
+        end = log.end_offset if state is None else state.fetched_offset
+        if start <= fetch_offset <= end:
+            best = max(best, (end, node_id))
     return best[1]

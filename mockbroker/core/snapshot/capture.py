@@ -80,7 +80,7 @@ def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> Par
     for node_id in replicas:
         broker = cluster.brokers.get(node_id)
         if broker is not None and broker.log_dirs.are_several:
-            moving_to = broker.log_dirs.futures.get(partition)
+            moving_to = broker.log_dirs.futures.get(partition.key)
             dirs.append((node_id, moving_to or broker.log_dirs.place_of(partition)))
     return PartitionImage(
         replicas,

@@ -35,7 +35,7 @@ from mockbroker.core.snapshot.settings import capture_settings
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.log.replica_log import ReplicaLog
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.partition import Partition, PartitionKey
     from mockbroker.core.snapshot.image import PartitionImage
     from mockbroker.core.topic import Topic
 
@@ -52,11 +52,11 @@ class Recorder:
         self._on_change = on_change
         self._told = False
         # The partitions to look at, and whether at more than their logs.
-        self._touched: dict[Partition, bool] = {}
+        self._touched: dict[PartitionKey, bool] = {}
         self._topics_touched: dict[Topic, None] = {}
         # What the file has:
         self._topics: dict[bytes, dict[str, str]] = {}  # overrides
-        self._partitions: dict[Partition, PartitionImage] = {}
+        self._partitions: dict[PartitionKey, PartitionImage] = {}
         self._logs: dict[int, Stored] = {}
         self._settings = b""
         self._others_version = 0
@@ -73,7 +73,7 @@ class Recorder:
 
     def partition_changed(self, partition: Partition) -> None:
         """Something moved in a partition."""
-        self._touched.setdefault(partition, False)
+        self._touched.setdefault(partition.key, False)
         if not self._told:
             self._told = True
             self._on_change()
@@ -126,7 +126,7 @@ class Recorder:
         cluster = self._cluster
         tokens = cluster.delegation_tokens.tokens
         return (
-            cluster.metadata_epoch,
+            cluster.image.epoch,
             cluster.configs.version,
             cluster.features.epoch,
             self._others_version,
@@ -160,31 +160,31 @@ class Recorder:
             if known != topic.configs.overrides:
                 overrides = self._topics[topic_id] = dict(topic.configs.overrides)
                 topics.append(TopicChange(topic_id, topic.name, overrides))
-            self._touched.update(dict.fromkeys(topic.partitions, True))
+            self._touched.update((partition.key, True) for partition in topic.partitions)
         return gone, topics
 
     def _forget(self, topic: Topic) -> None:
         del self._topics[topic.topic_id]
         for partition in topic.partitions:
-            image = self._partitions.pop(partition, None)
+            image = self._partitions.pop(partition.key, None)
             if image is not None:
                 self._drop_logs(image, None)
 
     def _take_partitions(self) -> list[PartitionChange]:
         found: list[PartitionChange] = []
         touched, self._touched = self._touched, {}
-        for partition, altogether in touched.items():
-            topic = partition.topic
-            if partition.deleted or topic.topic_id not in self._topics:
+        for key, altogether in touched.items():
+            partition = self._cluster.image.partition_by_id(*key)
+            if partition is None or key[0] not in self._topics:
                 continue
-            known = self._partitions.get(partition)
+            known = self._partitions.get(key)
             if not altogether and known is not None and self._has_only_grown(partition, known):
                 self._enter(partition.log, partition.high_watermark)
                 continue
             image = partition_image(self._cluster, partition, self._enter)
             if image != known:
-                self._partitions[partition] = image
-                found.append(PartitionChange(topic.topic_id, partition.index, image))
+                self._partitions[key] = image
+                found.append(PartitionChange(*key, image))
                 if known is not None:
                     self._drop_logs(known, image)
         return found
@@ -247,7 +247,7 @@ class Recorder:
             self._topics[saved_topic.topic_id] = saved_topic.overrides
             topic = cluster.topics_by_id[saved_topic.topic_id]
             for partition, saved in zip(topic.partitions, saved_topic.partitions, strict=True):
-                self._partitions[partition] = saved
+                self._partitions[partition.key] = saved
                 if saved.log_id != PRISTINE:
                     self._adopt(partition.log, saved.log_id, image)
                 for own in saved.own:
@@ -269,7 +269,7 @@ class Recorder:
     def whole(self) -> ClusterImage:
         """The whole image, with which a file begins; what `take` says from now on follows it."""
         logs: dict[int, LogImage] = {}
-        partitions: dict[Partition, PartitionImage] = {}
+        partitions: dict[PartitionKey, PartitionImage] = {}
         former, self._logs = self._logs, {}
 
         def enter(log: ReplicaLog, high_watermark: int) -> int:
@@ -286,9 +286,8 @@ class Recorder:
         cluster = self._cluster
         image = capture_with(cluster, enter, logs)
         for topic in image.topics:
-            partitions.update(
-                zip(cluster.topics[topic.name].partitions, topic.partitions, strict=True)
-            )
+            for index, saved in enumerate(topic.partitions):
+                partitions[topic.topic_id, index] = saved
         self._partitions = partitions
         self._topics = {topic.topic_id: topic.overrides for topic in image.topics}
         self._settings = ENCODER.encode(image.settings)

@@ -19,7 +19,7 @@ from mockbroker.core.log.dirs import LogDirs
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.replication.elections import Reassignment
-from mockbroker.core.replication.replica import Replica
+from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker.core.snapshot.image import PRISTINE
 from mockbroker.core.snapshot.logs import twin_of
 from mockbroker.core.snapshot.settings import put_settings
@@ -79,11 +79,11 @@ def clear(cluster: Cluster) -> None:
     network = cluster.replication.network
     if network.cut_links:
         network.heal()
-        cluster.isolation.links_changed(0)
+        cluster.controller.links_changed(0)
     # Internal topics first: nobody is to write tombstones for what goes anyway.
     for topic in sorted(cluster.topics.values(), key=_is_external):
         cluster.delete_topic(topic.name)
-    for broker in cluster.brokers.values():
+    for broker in cluster.processes.values():
         broker.forget_memory()
     cluster.replication.drop_rules()
     cluster.reassignments.clear()
@@ -104,19 +104,21 @@ def _is_external(topic: Topic) -> bool:
 def _put_brokers(cluster: Cluster, image: ClusterImage) -> None:
     settings = image.settings
     wanted = {each.node_id: each for each in settings.brokers}
-    for node_id in [n for n in cluster.brokers if n not in wanted]:
-        gone = cluster.brokers.pop(node_id)
+    for node_id in [n for n in cluster.processes if n not in wanted]:
+        cluster.brokers.pop(node_id, None)
+        gone = cluster.processes.pop(node_id)
         _set_state(cluster, gone, REMOVED)
     for each in settings.brokers:
-        broker = cluster.brokers.get(each.node_id)
+        broker = cluster.processes.get(each.node_id)
         if broker is None:
             broker = Broker(cluster, BrokerSpec(each.node_id, each.rack), each.epoch)
             broker.state = STOPPED
-            cluster.brokers[each.node_id] = broker
+            cluster.processes[each.node_id] = broker
         _put_broker(cluster, broker, each)
-    cluster.brokers = dict(sorted(cluster.brokers.items()))
+    cluster.brokers.clear()
+    cluster.brokers.update((node_id, cluster.processes[node_id]) for node_id in sorted(wanted))
     controller = cluster.controller
-    controller.node_id = settings.controller_id
+    cluster.image.controller_id = settings.controller_id
     controller.epoch = max(controller.epoch, settings.controller_epoch)
     controller.broker_epoch = max(controller.broker_epoch, settings.broker_epoch)
     cluster.metadata_changed()
@@ -180,8 +182,11 @@ def _partition(
     for own in saved.own:
         kept = image.logs[own.log_id]
         replica = Replica(own.node_id, twin_of(kept.log), kept.high_watermark)
-        replica.forget_fetches(in_sync=own.node_id in saved.isr, now_ms=cluster.now_ms())
         partition.own_replicas[own.node_id] = replica
+        if saved.leader_id not in (own.node_id, NO_LEADER):
+            partition.followers[own.node_id] = FollowerState.unknown(
+                own.node_id, in_sync=own.node_id in saved.isr, now_ms=cluster.now_ms()
+            )
     if saved.adding or saved.removing:
         cluster.reassignments[topic.topic_id, index] = Reassignment(
             list(saved.adding), list(saved.removing)

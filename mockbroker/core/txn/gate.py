@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.broker_life import PAUSED, RUNNING
+from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.log.verification import NO_GUARD, Guard
 from mockbroker.core.replication.network import Message
 from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
@@ -137,12 +138,12 @@ class Gate:
 
     def coordinator_id(self) -> int | None:
         """The broker to ask, or None while nobody coordinates the id."""
-        cluster = self._cluster
-        topic = cluster.topics.get(TRANSACTION_STATE_TOPIC)
+        image = self._cluster.image_of(self.broker_id)
+        topic = image.topics.get(TRANSACTION_STATE_TOPIC)
         if topic is None:
             return None
-        index = cluster.find_coordinator_partition(self._transactional_id, TRANSACTION_STATE_TOPIC)
-        leader = cluster.brokers.get(topic.partitions[index].leader_id)
+        index = coordinator_partition(self._transactional_id, len(topic.partitions))
+        leader = image.brokers.get(topic.partitions[index].leader_id)
         return None if leader is None or leader.fenced else leader.node_id
 
     def put(
@@ -152,7 +153,7 @@ class Gate:
         done: Callable[[Sequence[ErrorCode]], None],
     ) -> None:
         """Ask the coordinator, on its own broker; an error code for each partition."""
-        coordinator = self._cluster.brokers[coordinator_id].transactions
+        coordinator = self._cluster.processes[coordinator_id].transactions
         shard = coordinator.shard_of(self._transactional_id)
         if isinstance(shard, ErrorCode):
             done([shard] * len(partitions))
@@ -178,7 +179,7 @@ class Gate:
         """Have `call` called when what is pending is over; it may be that nothing calls."""
         coordinator_id = self.coordinator_id()
         if coordinator_id is not None:
-            coordinator = self._cluster.brokers[coordinator_id].transactions
+            coordinator = self._cluster.processes[coordinator_id].transactions
             shard = coordinator.shard_of(self._transactional_id)
             if not isinstance(shard, ErrorCode):
                 shard.when_settled(self._transactional_id, call)
@@ -212,7 +213,7 @@ class _Question:
             self._fail(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
         network = cluster.replication.network
-        running = cluster.brokers[coordinator_id].state == RUNNING
+        running = cluster.replication.is_running(coordinator_id)
         near = coordinator_id == gate.broker_id or network.is_direct(gate.broker_id, coordinator_id)
         if running and near:
             gate.put(coordinator_id, self._partitions, self._answer)
@@ -227,7 +228,7 @@ class _Question:
             network.send(message, lambda: self._answer(errors))
 
         def arrive() -> None:
-            broker = cluster.brokers.get(coordinator_id)
+            broker = cluster.processes.get(coordinator_id)
             if broker is None or broker.state not in (RUNNING, PAUSED):
                 self._fail(ErrorCode.NETWORK_EXCEPTION)  # the connection broke
             elif broker.state == RUNNING:

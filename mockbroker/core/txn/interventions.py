@@ -70,10 +70,10 @@ def abort_hanging(cluster: Cluster, topic: str, index: int, producer_id: int) ->
     partition = cluster.partition(topic, index)
     if partition is None:
         raise ActionError(f"there is no partition {topic}-{index}")
-    broker = cluster.brokers.get(partition.leader_id)
+    broker = cluster.processes.get(partition.leader_id)
     if broker is None:
         raise ActionError(f"{topic}-{index} has no leader")
-    producers = partition.log.producers
+    producers = cluster.led(partition).log.producers
     if not producers.has_ongoing_transaction(producer_id):
         raise ActionError(f"producer {producer_id} has no open transaction in {topic}-{index}")
     marker = Marker(
@@ -87,7 +87,7 @@ def hang_transaction(cluster: Cluster, transactional_id: str, *, hang: bool = Tr
 
     An end is decided and told, and its records stay beyond the last stable offset all the same.
     """
-    for broker in cluster.brokers.values():
+    for broker in cluster.processes.values():
         sender: MarkerSender = broker.transactions.markers
         if hang:
             sender.withheld.add(transactional_id)

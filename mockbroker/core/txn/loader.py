@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.core.coordinator.shard import stored_records
 from mockbroker.core.txn.machine import TransactionalId
 from mockbroker.core.txn.records import parse
 from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
-from mockbroker_protocol.records import BatchHeader, Record, iter_records
+from mockbroker_protocol.records import Record
 
 if TYPE_CHECKING:
     from mockbroker.core.txn.shard import TransactionShard
@@ -23,11 +24,9 @@ if TYPE_CHECKING:
 
 def load(shard: TransactionShard) -> None:
     """Read the shard's partition to its end. The shard must be fresh."""
-    for batch in shard.partition.log.batches():
-        header = BatchHeader(batch)
+    for header, record in stored_records(shard.partition.log):
         if not header.is_control:
-            for record in iter_records(header, batch):
-                replay(shard, record)
+            replay(shard, record)
 
 
 def replay(shard: TransactionShard, record: Record) -> None:

@@ -93,13 +93,13 @@ class MarkerSender:
             return
         if errand.transaction.transactional_id in self.withheld:
             return
-        partition = self._cluster.partition(*errand.key)
+        partition = self._cluster.image_of(self.broker_id).partition(*errand.key)
         if partition is None:
             self._done(errand)  # a deleted topic needs no marker
             return
         errand.sent_ms = self._cluster.now_ms()
         leader_id = partition.leader_id
-        sent = leader_id in self._cluster.brokers and self._cluster.replication.network.send(
+        sent = leader_id in self._cluster.processes and self._cluster.replication.network.send(
             Message(self.broker_id, leader_id, MARKER, *errand.key),
             lambda: self._arrive(errand, leader_id),
         )
@@ -119,7 +119,7 @@ class MarkerSender:
 
     def _arrive(self, errand: Errand, leader_id: int) -> None:
         """The marker is with the broker that led the partition when it was sent."""
-        broker = self._cluster.brokers.get(leader_id)
+        broker = self._cluster.processes.get(leader_id)
         if broker is None or broker.state not in (RUNNING, PAUSED):
             self._retry(errand)  # the connection broke, and the sender noticed
             return

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from mockbroker.core.log.told import tell_marker
+from mockbroker.core.partition import ACKS_ALL
 from mockbroker.core.topic import GROUP_METADATA_TOPIC
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import ControlType, build_marker
@@ -75,7 +76,7 @@ class _MarkerWrite:
         self._timer: Timer | None = None
 
     def append(self, key: TopicPartition) -> None:
-        partition = self._cluster.partition(*key)
+        partition = self._broker.image.partition(*key)
         if partition is None or partition.replica(self._broker.node_id) is None:
             self._errors[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             return
@@ -109,7 +110,8 @@ class _MarkerWrite:
             coordinator_epoch=marker.coordinator_epoch,
             timestamp=now_ms,
         )
-        result = partition.append_records(batch, now_ms)
+        acks = ACKS_ALL if groups is None else groups.acks
+        result = partition.append_records(batch, now_ms, acks)
         if result.error:
             return result.error, -1
         tell_marker(self._cluster, partition, marker, result.last_offset)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.core.groups import records as group_records
-from mockbroker.core.groups.shard import APPEND_ERRORS
 from mockbroker.core.log.verification import Guard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
@@ -41,8 +40,7 @@ def commit_pending(
     """
     if not commits:
         return NONE
-    partition = shard.partition
-    producers = partition.log.producers
+    producers = shard.partition.log.producers
     error = NONE if guard is None else producers.check_guard(producer_id, epoch, guard)
     entry = producers.entries.get(producer_id)
     if error == NONE and entry is not None and epoch < entry.epoch:
@@ -63,12 +61,9 @@ def commit_pending(
         base_sequence=0,
         transactional=True,
     )
-    if len(batch) > partition.topic.configs.max_message_bytes:
-        return int(ErrorCode.UNKNOWN_SERVER_ERROR)
-    result = partition.append_records(batch, now_ms)
-    if result.error:
-        return int(APPEND_ERRORS.get(result.error, ErrorCode.UNKNOWN_SERVER_ERROR))
-    record_offset = result.base_offset
+    failed, record_offset = shard.write(batch)
+    if failed:
+        return failed
     for topic, index, offset in commits:
         offset.record_offset = record_offset
         record_offset += 1

@@ -2,8 +2,8 @@
 
 What producers ask arrives here, is put to the id's machine, and what that wants done is done:
 answers go to whoever waits, records into the partition, markers on their way, deadlines into the
-cluster's timers. A record counts as stored once the high watermark has passed it. `loader`
-rebuilds a shard from the log alone.
+cluster's timers. A record counts as stored once it is replicated (see `coordinator.shard`).
+`loader` rebuilds a shard from the log alone.
 
 Slots in events are callables here: they take the result and finish the request.
 
@@ -13,10 +13,11 @@ Source: TransactionStateManager.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
+from mockbroker.core.coordinator.shard import CoordinatorShard
 from mockbroker.core.events import TransactionMoved
-from mockbroker.core.timers import DueTimers, Timer
+from mockbroker.core.partition import ACKS_ALL
 from mockbroker.core.txn import records as txn_records
 from mockbroker.core.txn.base import new_image
 from mockbroker.core.txn.events import (
@@ -40,6 +41,7 @@ from mockbroker.core.txn.events import (
     Tick,
     TopicPartition,
 )
+from mockbroker.core.txn.loader import load
 from mockbroker.core.txn.machine import TransactionalId
 from mockbroker.core.txn.states import State
 from mockbroker_protocol import ErrorCode
@@ -53,57 +55,21 @@ NONE = ErrorCode.NONE
 UNKNOWN_ID = ErrorCode.INVALID_PRODUCER_ID_MAPPING
 FEATURE = "transaction.version"
 
-# What a failed write means to a producer (TransactionStateManager.appendTransactionToLog).
-APPEND_ERRORS: dict[int, ErrorCode] = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-}
 
-
-class _Unreplicated(NamedTuple):
-    """A record that is written, but not yet below the high watermark."""
-
-    required_offset: int
-    transaction: TransactionalId
-    persist: Persist
-    timer: Timer
-
-
-class TransactionShard:
+class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
     """One partition's transactional ids. `epoch` is the coordinator's, that of the leadership."""
 
-    __slots__ = (
-        "_cluster",
-        "_coordinator",
-        "_timers",
-        "_times",
-        "_unreplicated",
-        "_waiting",
-        "epoch",
-        "loading",
-        "partition",
-        "transactions",
-        "unloaded",
-        "unreadable",
-    )
+    __slots__ = ("_times", "_waiting", "epoch", "transactions")
+
+    acks = ACKS_ALL
+    timeout_config = "request.timeout.ms"
 
     def __init__(self, coordinator: TransactionCoordinator, partition: Partition) -> None:
-        self._coordinator = coordinator
-        self._cluster = coordinator.cluster
+        super().__init__(coordinator, partition)
         self._times = coordinator.times
-        self._timers = DueTimers()
-        self._unreplicated: list[_Unreplicated] = []
         self._waiting: dict[str, list[Callable[[], None]]] = {}
-        self.partition = partition
         self.epoch = partition.leader_epoch
         self.transactions: dict[str, TransactionalId] = {}
-        self.loading = True
-        self.unloaded = False
-        self.unreadable = 0  # records found while loading that nobody could have written
 
     # ---------------------------------------------------------------------------------- questions
 
@@ -205,7 +171,7 @@ class TransactionShard:
         return self._new_producer_id() if transaction.wants_spare_id else -1
 
     def _new_producer_id(self) -> int:
-        return self._cluster.ids.producer_id(self._coordinator.broker_id)
+        return self._cluster.ids.producer_id(self.coordinator.broker_id)
 
     def when_settled(self, transactional_id: str, call: Callable[[], None]) -> None:
         """Have `call` called once no move of an id is pending; never, if the coordinator moves."""
@@ -223,36 +189,18 @@ class TransactionShard:
 
     # --------------------------------------------------------------------------- coming and going
 
+    def fits(self, partition: Partition) -> bool:
+        return super().fits(partition) and partition.leader_epoch == self.epoch
+
+    def read(self) -> None:
+        load(self)
+
     def start(self) -> None:
-        """The log is read: what was decided is carried on, and what is open may run out of time."""
-        self.loading = False
-        self.partition.watch(self)
+        """What was decided is carried on, and what is open may run out of time."""
         for transaction in list(self.transactions.values()):
             self._run(transaction, Loaded())
 
-    def partition_changed(self, partition: Partition) -> None:
-        """The partition's watcher: replication went on, or the leadership is gone."""
-        broker_id = self._coordinator.broker_id
-        if (
-            partition.leader_id != broker_id
-            or partition.leader_epoch != self.epoch
-            or partition.deleted
-        ):
-            self.unload()
-            return
-        for waiting in list(self._unreplicated):
-            if waiting.required_offset <= partition.high_watermark:
-                self._settle(waiting, NONE)
-
-    def unload(self) -> None:
-        """Send whoever waits to look for the new coordinator, and let go of everything."""
-        if self.unloaded:
-            return
-        self.unloaded = True
-        self.partition.unwatch(self)
-        for waiting in list(self._unreplicated):
-            self._settle(waiting, ErrorCode.NOT_COORDINATOR)
-        self._timers.clear()
+    def let_go(self) -> None:
         self._waiting.clear()
         self.transactions.clear()
 
@@ -275,7 +223,7 @@ class TransactionShard:
             elif isinstance(effect, Persist):
                 self._store(transaction, effect)
             elif isinstance(effect, SendMarkers):
-                self._coordinator.markers.send(self, transaction, effect)
+                self.coordinator.markers.send(self, transaction, effect)
             elif isinstance(effect, Moved):
                 self._tell(transaction, effect)
             elif isinstance(effect, Forget):
@@ -304,35 +252,10 @@ class TransactionShard:
         record = Record(
             timestamp=now_ms, key=txn_records.key_of(transaction.transactional_id), value=value
         )
-        batch = build_batch([record])
-        partition = self.partition
-        if len(batch) > partition.topic.configs.max_message_bytes:
-            self._run(transaction, Persisted(persist, ErrorCode.UNKNOWN_SERVER_ERROR))
-            return
-        result = partition.append_records(batch, now_ms)
-        if result.error:
-            error = APPEND_ERRORS.get(result.error, ErrorCode.UNKNOWN_SERVER_ERROR)
-            self._run(transaction, Persisted(persist, error))
-        elif partition.high_watermark > result.last_offset:
-            self._run(transaction, Persisted(persist, NONE))
-        else:
-            due_ms = now_ms + self._cluster.config_int("request.timeout.ms")
-            timer = self._cluster.timers.call_at(due_ms, self._time_out)
-            self._unreplicated.append(
-                _Unreplicated(result.last_offset + 1, transaction, persist, timer)
-            )
-
-    def _settle(self, waiting: _Unreplicated, error: ErrorCode) -> None:
-        if waiting in self._unreplicated:
-            self._unreplicated.remove(waiting)
-            waiting.timer.cancel()
-            self._run(waiting.transaction, Persisted(waiting.persist, error))
-
-    def _time_out(self) -> None:
-        now_ms = self._cluster.now_ms()
-        for waiting in list(self._unreplicated):
-            if waiting.timer.deadline_ms <= now_ms:
-                self._settle(waiting, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        failed, _ = self.write(build_batch([record]))
+        self.when_replicated(
+            lambda error: self._run(transaction, Persisted(persist, error)), failed
+        )
 
     def _rearm(self, transaction: TransactionalId) -> None:
         """Have the cluster's timers call when the id is due, unless they will earlier anyway.
@@ -341,7 +264,7 @@ class TransactionShard:
         """
         due_ms = transaction.deadline_ms()
         if due_ms is not None and transaction.state is State.ONGOING:
-            due_ms = self._coordinator.next_scan_ms(due_ms)
+            due_ms = self.coordinator.next_scan_ms(due_ms)
         self._timers.arm(self._times, transaction.transactional_id, due_ms, self._on_timer)
 
     def _on_timer(self, transactional_id: str) -> None:

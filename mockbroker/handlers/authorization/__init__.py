@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.handlers.authorization.access import GUARDS, Access
-from mockbroker.handlers.base import FORWARDED, Parked
+from mockbroker.handlers.base import FORWARDED, at_controller
 from mockbroker_protocol import ApiKey
 
 if TYPE_CHECKING:
@@ -113,9 +113,11 @@ def guarded(api: Api, ctx: RequestContext, request: Any) -> object:
     if guard is None:
         import_module(f"{__name__}.{_ROOM_OF[api.key]}")
         guard = GUARDS[api.key]
-    if api.key in _FORWARDED and not ctx.cluster.has_controller:
-        return Parked()  # the controller would have to judge
-    return guard.judge(Access(ctx), request, partial(api.handle, ctx))
+    if api.key not in _FORWARDED:
+        return guard.judge(Access(ctx), request, partial(api.handle, ctx))
+    return at_controller(
+        api.key, ctx, request, lambda: guard.judge(Access(ctx), request, partial(api.handle, ctx))
+    )
 
 
 def load_all() -> None:

@@ -66,7 +66,7 @@ def metadata(access: Access, request: MetadataRequest, go: Go) -> object:
         pieces = teller.by_id(ids) if ids else teller.by_name()
     asked = version <= CLUSTER_OPERATIONS_UNTIL and request.include_cluster_authorized_operations
     operations = access.cluster_operations() if asked else NOT_ASKED
-    return assemble(access.ctx.cluster, teller.shape, operations, pieces)
+    return assemble(access.ctx, teller.shape, operations, pieces)
 
 
 class _Teller:
@@ -75,13 +75,14 @@ class _Teller:
     def __init__(self, access: Access, request: MetadataRequest) -> None:
         ctx = access.ctx
         self._access = access
+        self._image = ctx.image
         self._cluster = ctx.cluster
         self._request = request
         operations = request.include_topic_authorized_operations
         self.shape = Shape(ctx.api_version, ctx.listener, operations)
 
     def all_topics(self) -> Iterator[bytes]:
-        for each in self._cluster.topics.values():
+        for each in self._image.topics.values():
             if self._access.topic(O.DESCRIBE, each.name):
                 yield self._existing(each)
 
@@ -89,7 +90,7 @@ class _Teller:
         """An id gives nothing away, so that an unknown one is called unknown; those come first."""
         unknown, told, unseen = [], [], []
         for topic_id in ids:
-            found = self._cluster.topics_by_id.get(topic_id)
+            found = self._image.topics_by_id.get(topic_id)
             if found is None:
                 unknown.append(self._bare(int(ErrorCode.UNKNOWN_TOPIC_ID), None, topic_id))
             elif self._access.topic(O.DESCRIBE, found.name):
@@ -101,12 +102,11 @@ class _Teller:
     def by_name(self) -> list[bytes]:
         """What may be told first, then what may not be created, then what may not be known."""
         told, uncreated, unseen = [], [], []
-        cluster_ = self._cluster
-        may_create = self._request.allow_auto_topic_creation and cluster_.config(
+        may_create = self._request.allow_auto_topic_creation and self._cluster.config(
             "auto.create.topics.enable"
         )
         for name in dict.fromkeys(t.name or "" for t in self._request.topics or ()):
-            found = cluster_.topics.get(name)
+            found = self._image.topics.get(name)
             if not self._access.topic(O.DESCRIBE, name):
                 unseen.append(self._bare(DENIED, name))
             elif found is not None:
@@ -122,8 +122,8 @@ class _Teller:
 
     def _existing(self, found: Topic) -> bytes:
         if not self.shape.operations:
-            return piece(self._cluster, found, self.shape)
-        described = describe_topic(self._cluster, found, self.shape)
+            return piece(self._image, found, self.shape)
+        described = describe_topic(self._image, found, self.shape)
         described.topic_authorized_operations = self._operations(found.name)
         return encode_topic(described, self.shape.version)
 

@@ -59,7 +59,7 @@ def _name(access: Access, name: str, topic_id: bytes) -> str | None:
     """The name of a topic that a request names by name or, since v10, by id; None if unknown."""
     if access.ctx.api_version < TOPIC_IDS_SINCE:
         return name
-    found = access.ctx.cluster.topics_by_id.get(topic_id)
+    found = access.ctx.image.topics_by_id.get(topic_id)
     return None if found is None else found.name
 
 

@@ -106,7 +106,7 @@ def _may_write(access: Access, wanted: TopicProduceData) -> bool:
     """Of a topic id that nobody has, the handler tells that it is unknown."""
     name = wanted.name
     if access.ctx.api_version >= PRODUCE_IDS_SINCE:
-        found = access.ctx.cluster.topics_by_id.get(wanted.topic_id)
+        found = access.ctx.image.topics_by_id.get(wanted.topic_id)
         if found is None:
             return True
         name = found.name

@@ -120,7 +120,7 @@ def delete_topics(access: Access, request: DeleteTopicsRequest, go: Go) -> objec
     def may_delete(wanted: DeleteTopicState) -> bool:
         if _by_name(wanted):
             return may_name(wanted.name or "")
-        found = access.ctx.cluster.topics_by_id.get(wanted.topic_id)
+        found = access.ctx.image.topics_by_id.get(wanted.topic_id)
         if not _by_id(wanted) or ids[wanted.topic_id] > 1 or found is None:
             return True
         if access.topic(O.DELETE, found.name):
@@ -151,7 +151,7 @@ def _may_delete(access: Access, name: str) -> bool:
     """Whether a topic may be deleted; who may describe one that is missing is told that."""
     if not access.topic(O.DESCRIBE, name):
         return False
-    return name not in access.ctx.cluster.topics or access.topic(O.DELETE, name)
+    return name not in access.ctx.image.topics or access.topic(O.DELETE, name)
 
 
 def _result(name: str | None, topic_id: bytes = ZERO_UUID) -> DeletableTopicResult:

@@ -117,7 +117,7 @@ def add_partitions_to_txn(access: Access, request: AddPartitionsToTxnRequest, go
     }
     if not denied:
         return go(request)
-    known = access.ctx.cluster.partition
+    known = access.ctx.image.partition
 
     def error(name: str, index: int) -> int:
         if name in denied:

@@ -182,14 +182,11 @@ class Reading(SimulatedClient):
         for (topic, partition), position in list(self.positions.items()):
             if position < 0:
                 yield from self._reset(topic, partition)
-        by_node: dict[int, list[TP]] = {}
-        for tp, position in self.positions.items():
-            leader = self._leaders.get(tp)
-            if leader is not None and leader.node_id >= 0 and position >= 0:
-                by_node.setdefault(leader.node_id, []).append(tp)
-        if len({tp for some in by_node.values() for tp in some}) < len(self.positions):
+        by_node = self._by_leader()
+        if sum(map(len, by_node.values())) < len(self.positions):
             yield self.backoff()
             yield from self.refresh()
+            by_node = self._by_leader()
         if not by_node:
             return
         node_id = self.rng.choice(sorted(by_node))
@@ -222,6 +219,15 @@ class Reading(SimulatedClient):
         if stale:
             yield self.backoff()
             yield from self.refresh()
+
+    def _by_leader(self) -> dict[int, list[TP]]:
+        """The partitions that have a position and a leader, by that leader."""
+        by_node: dict[int, list[TP]] = {}
+        for tp, position in self.positions.items():
+            leader = self.leader(*tp)
+            if leader is not None and position >= 0:
+                by_node.setdefault(leader.node_id, []).append(tp)
+        return by_node
 
     def _fetch(self, version: int, partitions: list[TP]) -> FetchRequest:
         topics: dict[str, FetchTopic] = {}
@@ -256,13 +262,15 @@ class Reading(SimulatedClient):
         """Move on over what was fetched, and note what the application is given of it."""
         if not data.records:
             return
+        leader = self._leaders.get(tp)
+        if leader is None:
+            return
         piece = one_piece(data.records)
         committed = self.settings.read_committed
         # Producers whose transaction was aborted, from an offset on (CompletedFetch).
         aborted = sorted((a.first_offset, a.producer_id) for a in data.aborted_transactions or ())
         active: set[int] = set()
         position = self.positions[tp]
-        leader = self._leaders[tp]
         at, end = 0, len(piece)
         history = self.history
         now_ms = history.now_ms()

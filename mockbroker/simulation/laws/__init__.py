@@ -23,6 +23,7 @@ from mockbroker.simulation.laws.records import (
     ProducersFenced,
     ReadsKept,
     SequencesWhole,
+    StableOffsetFollows,
     TransactionsWhole,
 )
 from mockbroker.simulation.laws.replication import (
@@ -50,6 +51,7 @@ LAWS: tuple[type[Law], ...] = (
     AcknowledgedKept,
     SequencesWhole,
     ProducersFenced,
+    StableOffsetFollows,
     TransactionsWhole,
     ReadsKept,
     OwnedOnce,
@@ -77,6 +79,9 @@ class Laws:
         # what was lost later.
         self.meddled: set[Key] = set()
         self.torn: set[Key] = set()
+        # Topics that were deleted: who goes by names does not know which of them it read.
+        self.recreated: set[str] = set()
+        self.held: set[Key] = set()  # where an action holds the last stable offset
         self.meddled_groups: set[str] = set()
         self._watched: dict[int, Partition] = {}
         self._mark: tuple[int, ...] = ()
@@ -131,7 +136,7 @@ class Laws:
             if key in seen:
                 continue
             seen.add(key)
-            partition = self.cluster.partition_by_id(*key)
+            partition = observe.partition_of(self.cluster, *key)
             if partition is None:
                 continue
             views = observe.replicas(self.cluster, partition)
@@ -145,6 +150,7 @@ class Laws:
             law.happened(event)
         if isinstance(event, TopicChanged) and event.change == "deleted":
             self._void_commits(event.topic)
+            self.recreated.add(event.topic)
             if observe.is_coordinator_log(event.topic):
                 self._forget_coordination()
 
@@ -165,6 +171,10 @@ class Laws:
                 self._note(topic, index, self.meddled)
             case arguments.AssignGroup(group=group):
                 self.meddled_groups.add(group)
+            case arguments.Watermark(topic=topic) if step.do == "hold_last_stable_offset":
+                found = self.cluster.topics.get(topic)
+                for each in found.partitions if found else ():
+                    self.held.add(key_of(each))
             case arguments.PartitionOffset(topic=topic, partition=index):
                 self._note(topic, index, self.torn)
 

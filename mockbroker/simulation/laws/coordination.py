@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from mockbroker.handlers.base import FORWARDED
+from mockbroker.handlers.base import FORWARDED, FORWARDING_TIMEOUT_MS
 from mockbroker.simulation.history import Commit, Found
 from mockbroker.simulation.laws.base import Law
 from mockbroker.simulation.script import Call
@@ -108,13 +108,12 @@ class Answered(Law):
 _SLACK_MS = 1_000
 _COMMIT_MS = 5_000  # offsets.commit.timeout.ms
 _BETWEEN_BROKERS_MS = 30_000  # request.timeout.ms
-_NO_END = 1 << 62
 
 
 def longest_ms(call: Call) -> int:
     """How long a broker may take over a request, in ms."""
     if call.api_key.name in FORWARDED:  # those wait for a controller, if there is none
-        return _NO_END
+        return FORWARDING_TIMEOUT_MS + _SLACK_MS
     request = call.request
     match call.api_key:
         case ApiKey.FETCH:

@@ -128,6 +128,63 @@ class ProducersFenced(Law):
                 latest[batch.producer_id] = batch.producer_epoch
 
 
+class StableOffsetFollows(Law):
+    """On every leader the last stable offset is where the first transaction begins whose marker is
+    not below the high watermark, and the high watermark where there is none.
+    """
+
+    name = "the last stable offset follows"
+
+    def __init__(self, laws: object) -> None:
+        super().__init__(laws)  # type: ignore[arg-type]
+        self._scans: dict[tuple[Key, int], _Scan] = {}
+
+    def look(self, partition: Partition, views: list[observe.ReplicaView]) -> None:
+        key = key_of(partition)
+        if partition.topic.is_internal or key in self.laws.held:
+            return
+        for view in views:
+            if not view.leads or observe.has_holes(view.log):
+                continue
+            where = (key, view.node_id)
+            scan = self._scans.get(where)
+            mark = (id(view.log), view.log.cuts)
+            if scan is None or scan.mark != mark or scan.end > view.high_watermark:
+                scan = self._scans[where] = _Scan(mark, view.log.start_offset)
+            expected = scan.stable_offset(view)
+            if expected != view.last_stable_offset:
+                self.broken(
+                    f"{name_of(partition)} on broker {view.node_id}: {view.last_stable_offset}, "
+                    f"and not {expected}, with the high watermark at {view.high_watermark}"
+                )
+
+    def forget(self) -> None:
+        self._scans.clear()
+
+
+class _Scan:
+    """The transactions of one log, as far as the high watermark has come."""
+
+    __slots__ = ("end", "mark", "open")
+
+    def __init__(self, mark: tuple[int, int], begin: int) -> None:
+        self.mark = mark
+        self.end = begin
+        self.open: dict[int, int] = {}  # producer id -> where its transaction begins
+
+    def stable_offset(self, view: observe.ReplicaView) -> int:
+        begin, end = max(self.end, view.log.start_offset), view.high_watermark
+        if begin < end:
+            for batch in observe.batches_between(view.log, begin, end):
+                if batch.marker is not None:
+                    self.open.pop(batch.producer_id, None)
+                elif batch.transactional:
+                    self.open.setdefault(batch.producer_id, batch.base_offset)
+            self.end = end
+        first = min(self.open.values(), default=end)
+        return max(first, min(view.log.start_offset, end))
+
+
 class TransactionsWhole(Law):
     """A transaction is committed in all its partitions or in none, as its producer was told; and
     read_committed readers are given nothing of those that were not.
@@ -213,7 +270,7 @@ class ReadsKept(Law):
         seen: dict[tuple[Key, int], int] = {}
         for read in self.laws.history.reads:
             key = (read.topic_id, read.partition)
-            if read.voided or key in self.laws.torn:
+            if read.voided or key in self.laws.torn or read.topic in self.laws.recreated:
                 continue
             crc = seen.setdefault((key, read.base_offset), read.crc)
             if crc != read.crc:

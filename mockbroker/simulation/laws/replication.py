@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from mockbroker.core.events import Event, LeaderChanged, WatermarkMoved
+from mockbroker.core.events import Event, IsrChanged, LeaderChanged, WatermarkMoved
 from mockbroker.core.partition import Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
 from mockbroker.simulation.observe import ReplicaView
+
+_CHANGES_BETWEEN = 15
 
 
 class WatermarksInOrder(Law):
@@ -100,8 +102,27 @@ class ReplicasAgree(Law):
     def __init__(self, laws: object) -> None:
         super().__init__(laws)  # type: ignore[arg-type]
         self._checked: dict[tuple[Key, int], tuple[tuple[int, ...], int]] = {}
+        # How often a partition may change before it is compared again.
+        self._changes: dict[Key, int] = {}
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, LeaderChanged | IsrChanged):
+            self._changes.clear()
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        if len(views) < 2:
+            return
+        key = key_of(partition)
+        left = self._changes.get(key, 0)
+        self._changes[key] = left - 1 if left else _CHANGES_BETWEEN
+        if not left:
+            self._compare_all(partition, views)
+
+    def conclude(self) -> None:
+        for partition in observe.partitions(self.laws.cluster):
+            self._compare_all(partition, observe.replicas(self.laws.cluster, partition))
+
+    def _compare_all(self, partition: Partition, views: list[ReplicaView]) -> None:
         leader = next((view for view in views if view.node_id == partition.leader_id), None)
         if leader is None:
             return

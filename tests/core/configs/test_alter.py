@@ -71,9 +71,9 @@ def test_one_bad_change_leaves_all_as_it_was(cluster):
 
 
 def test_validating_changes_nothing(cluster):
-    epoch = cluster.metadata_epoch
+    epoch = cluster.image.epoch
     alter(cluster, TOPIC, Change("segment.ms", Op.SET, "7"), validate_only=True)
-    assert (overrides(cluster), cluster.metadata_epoch) == ({"retention.ms": "5"}, epoch)
+    assert (overrides(cluster), cluster.image.epoch) == ({"retention.ms": "5"}, epoch)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,7 @@ def test_validating_changes_nothing(cluster):
         ((4, "1"), Change("bogus", Op.APPEND, "8"), ErrorCode.INVALID_CONFIG),
         ((4, "1"), Change("num.io.threads", Op.APPEND, "8"), ErrorCode.INVALID_CONFIG),
         ((4, "1"), Change("min.insync.replicas", Op.SET, "2"), ErrorCode.INVALID_CONFIG),
+        ((4, "1"), Change("min.insync.replicas", Op.DELETE, None), ErrorCode.INVALID_CONFIG),
         ((4, ""), Change("min.insync.replicas", Op.DELETE, None), ErrorCode.INVALID_CONFIG),
         ((32, ""), Change("share.isolation.level", Op.DELETE, None), ErrorCode.INVALID_REQUEST),
         ((16, ""), Change("metrics", Op.SET, ""), ErrorCode.INVALID_REQUEST),
@@ -133,9 +134,53 @@ def test_topics_follow_a_change_of_the_brokers_defaults(cluster):
     assert cluster.topics["t"].configs.segment_bytes == 2_000_000
 
 
+@pytest.mark.covers("S68")
+@pytest.mark.parametrize(
+    ("resource", "change", "cleared"),
+    [
+        (TOPIC, Change("min.insync.replicas", Op.SET, "1"), "t"),
+        (TOPIC, Change("min.insync.replicas", Op.SET, "3"), "t"),
+        (TOPIC, Change("min.insync.replicas", Op.DELETE, None), "t"),
+        (TOPIC, Change("min.insync.replicas", Op.SET, "2"), ""),
+        (TOPIC, Change("retention.ms", Op.SET, "7"), ""),
+        ((4, ""), Change("min.insync.replicas", Op.SET, "2"), "tu"),
+        ((4, ""), Change("min.insync.replicas", Op.SET, "1"), "tu"),
+        ((4, ""), Change("log.retention.ms", Op.SET, "7"), ""),
+    ],
+)
+def test_eligible_leaders_are_forgotten_when_their_minimum_is_written_anew(
+    resource, change, cleared
+):
+    """Up or down: Kafka 4.3 clears them for a topic whose value changes, and for all topics when
+    the default of the cluster is written, with the value that it has as well.
+    """
+    cluster = Cluster(seed=1)
+    for name in "tu":
+        configs = {"min.insync.replicas": "2"}
+        (partition,) = cluster.create_topic(name, 1, 3, configs=configs).partitions
+        partition.elr, partition.last_known_elr = (2,), (3,)
+    epochs = {t.name: t.partitions[0].partition_epoch for t in cluster.topics.values()}
+    alter(cluster, resource, change)
+    for topic in cluster.topics.values():
+        (partition,) = topic.partitions
+        gone = topic.name in cleared
+        assert (partition.elr, partition.last_known_elr) == (((), ()) if gone else ((2,), (3,)))
+        assert partition.partition_epoch == epochs[topic.name] + gone
+
+
 def test_replacing_drops_what_is_not_named(cluster):
     replace_overrides(cluster, cluster.brokers[1], TOPIC, {"segment.ms": "9"}, validate_only=False)
     assert overrides(cluster) == {"segment.ms": "9"}
+
+
+def test_what_replacing_drops_may_be_the_minimum_of_the_eligible_leaders(cluster):
+    topic = cluster.topics["t"]
+    topic.configs.replace({"min.insync.replicas": "2"})
+    topic.partitions[0].elr = (2,)
+    replace_overrides(cluster, cluster.brokers[1], TOPIC, {}, validate_only=True)
+    assert topic.partitions[0].elr == (2,)
+    replace_overrides(cluster, cluster.brokers[1], TOPIC, {}, validate_only=False)
+    assert topic.partitions[0].elr == ()
 
 
 def test_groups_and_subscriptions_are_forgotten_with_their_last_override(cluster):

@@ -145,11 +145,20 @@ def test_what_may_change_while_a_broker_runs_passes(cluster, overrides, node_id)
 
 
 def test_min_insync_replicas_stays_one_value_for_all_brokers(cluster):
-    with_it, other = {"min.insync.replicas": "1"}, {"min.insync.replicas": "2"}
-    check_min_isr_stays(cluster, with_it, other, None)
-    check_min_isr_stays(cluster, {}, {}, 1)
-    for before, after, node_id in ((with_it, {}, None), ({}, other, 1)):
+    """One broker's is not even deleted where it is not set, as Kafka 4.3 has it."""
+    one, two = {"min.insync.replicas": "1"}, {"min.insync.replicas": "2"}
+    named, other = "min.insync.replicas", "log.retention.ms"
+    check_min_isr_stays(cluster, one, two, [named], None)
+    check_min_isr_stays(cluster, {}, {}, [other], 1)
+    check_min_isr_stays(cluster, one, one, [other], 1)
+    for before, after, written, node_id in (
+        (one, {}, [named], None),
+        (one, {}, [other], None),
+        ({}, two, [named], 1),
+        ({}, {}, [named], 1),
+        (one, {}, [other], 1),
+    ):
         with pytest.raises(ApiError) as refused:
-            check_min_isr_stays(cluster, before, after, node_id)
+            check_min_isr_stays(cluster, before, after, written, node_id)
         assert refused.value.error is ErrorCode.INVALID_CONFIG
-    check_min_isr_stays(Cluster(kafka_version="4.0"), {}, other, 1)
+    check_min_isr_stays(Cluster(kafka_version="4.0"), {}, two, [named], 1)

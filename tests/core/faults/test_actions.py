@@ -90,11 +90,11 @@ def test_the_words_are_those_that_rules_are_promised() -> None:
 def test_an_action_that_cannot_be_done_says_why(
     cluster: Cluster, name: str, arguments: object, said: str
 ) -> None:
-    before = cluster.metadata_epoch
+    before = cluster.image.epoch
     with pytest.raises(ActionError) as raised:
         do(cluster, name, arguments)
     assert said in str(raised.value)
-    assert cluster.metadata_epoch == before
+    assert cluster.image.epoch == before
 
 
 def test_kafka_s_own_refusals_come_through(cluster: Cluster) -> None:

@@ -32,7 +32,7 @@ from tests.support.group_node import (
 def fresh(node: GroupNode, group: str = "g") -> GroupShard:
     """A second shard, read from the same log."""
     old = node.shard(group)
-    shard = GroupShard(node.cluster, old.partition, old.broker_id, old.settings)
+    shard = GroupShard(old.coordinator, old.partition)
     load(shard, node.now_ms)
     shard.loading = False
     return shard

@@ -35,7 +35,7 @@ def one_partition(**configs: str) -> GroupNode:
 def reloaded(node: GroupNode) -> GroupShard:
     """What another coordinator makes of the log."""
     old = node.shard()
-    shard = GroupShard(node.cluster, old.partition, old.broker_id, old.settings)
+    shard = GroupShard(old.coordinator, old.partition)
     load(shard, node.now_ms)
     return shard
 

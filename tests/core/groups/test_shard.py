@@ -87,15 +87,11 @@ def test_a_record_too_large_for_the_topic_is_not_written() -> None:
 
 
 def test_a_group_that_cannot_be_written_does_not_come_into_being() -> None:
-    node = GroupNode(racks=(None, None))
-    index = node.cluster.find_coordinator_partition("g")
-    partition = node.cluster.partition("__consumer_offsets", index)
-    assert partition is not None
-    partition.topic.configs.replace({"min.insync.replicas": "2"})
-    partition.set_isr([partition.leader_id])
-    answer = node.ask(join_request(), broker=partition.leader_id)
-    assert (answer.error_code, answer.member_id) == (E.COORDINATOR_NOT_AVAILABLE, "")
-    assert node.shard("g", partition.leader_id).groups == {}
+    node = GroupNode()
+    node.shard().partition.topic.configs.replace({"max.message.bytes": "10"})
+    answer = node.ask(join_request())
+    assert (answer.error_code, answer.member_id) == (E.UNKNOWN_SERVER_ERROR, "")
+    assert node.shard().groups == {}
 
 
 def test_transactional_commits_ask_less_of_the_group(node: GroupNode) -> None:

@@ -100,7 +100,7 @@ def test_a_partition_without_another_replica_waits_for_the_directory():
     path = node.cluster.brokers[3].log_dirs.place_of(alone)
     node.cluster.fail_log_dir(3, path)
     assert (alone.leader_id, alone.isr) == (-1, [])
-    assert node.cluster.offline_replicas(alone, {1, 2, 3}) == [3]
+    assert node.cluster.image.offline_replicas(alone, {1, 2, 3}) == [3]
     node.cluster.stop_broker(3)
     node.cluster.start_broker(3)
     assert alone.leader_id == 3

@@ -312,7 +312,7 @@ def test_a_log_that_cannot_be_read_is_given_up_and_the_others_are_cleaned():
     cluster.replace_topic_configs(cluster.topics["broken"], {"cleanup.policy": "compact"})
     world.write(b"1", b"2", topic="fine")
     world.advance(CLEANER_ROUND_MS)
-    assert list(cluster.log_manager.uncleanable) == [broken]
+    assert list(cluster.log_manager.uncleanable) == [broken.key]
     assert (shown(broken), shown(fine)) == ([0, 1], [0, 1])
     world.write(b"3", b"4", topic="fine")
     world.advance(CLEANER_ROUND_MS)

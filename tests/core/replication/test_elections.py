@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster
+from mockbroker.core.configs.alter import Change, Op, alter_incrementally
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import FollowerFetched, IsrChanged, LeaderChanged, ReplicasMoved
 from mockbroker.core.partition import NO_LEADER, Partition
@@ -15,6 +16,7 @@ from mockbroker.core.replication.elections import (
     elect_unclean_leader,
 )
 from mockbroker_protocol import ErrorCode
+from tests.support.replicas import Replicas
 
 
 @pytest.fixture
@@ -128,6 +130,31 @@ def test_an_eligible_leader_leads_cleanly():
     assert (state(partition), partition.elr) == ((2, 6, [2]), (1,))
 
 
+@pytest.mark.covers("S68")
+@pytest.mark.parametrize("resource", [(2, "t"), (4, "")], ids=["topic", "cluster"])
+def test_what_one_replica_acknowledges_under_a_lower_minimum_is_not_lost(resource):
+    """Replica 2 held all that was acknowledged as long as two had to; it does not lead without the
+    record that 1 alone acknowledged.
+    """
+    in_topic = {"min_insync_replicas": "2"} if resource[1] else {}
+    node = Replicas(configs={"min.insync.replicas": "1" if in_topic else "2"}, **in_topic)
+    cluster, partition = node.cluster, node.partition
+    cluster.stop_broker(3)
+    cluster.stop_broker(2)
+    assert (partition.isr, partition.elr) == ([1], (2,))
+    lower = Change("min.insync.replicas", Op.SET, "1")
+    alter_incrementally(cluster, cluster.brokers[1], resource, [lower], validate_only=False)
+    assert node.sent("one").error_code == 0
+    cluster.stop_broker(1)
+    cluster.start_broker(2)
+    cluster.start_broker(3)
+    node.settle()
+    assert partition.leader_id == NO_LEADER
+    cluster.start_broker(1)
+    node.settle()
+    assert (partition.leader_id, node.read()) == (1, "one")
+
+
 def test_after_an_unclean_shutdown_a_broker_is_not_eligible_any_more():
     partition = change(
         replicas=[1, 2, 3],
@@ -184,9 +211,9 @@ def test_a_broker_that_lost_the_partitions_directory_does_not_lead_it(cluster, p
 def test_what_changes_nothing_leaves_no_trace(cluster, partition):
     heard: list[object] = []
     cluster.on_event.append(heard.append)
-    epoch = cluster.metadata_epoch
+    epoch = cluster.image.epoch
     assert not PartitionChange(cluster, partition).apply("nothing")
-    assert (heard, cluster.metadata_epoch, partition.partition_epoch) == ([], epoch, 0)
+    assert (heard, cluster.image.epoch, partition.partition_epoch) == ([], epoch, 0)
 
 
 def test_changes_are_told(cluster, partition):
@@ -208,10 +235,10 @@ def test_changes_are_told(cluster, partition):
 
 @pytest.mark.covers("S308", "S49", "S64")
 def test_the_preferred_leader_comes_back_under_the_next_epoch(cluster, partition):
-    epoch = cluster.metadata_epoch
+    epoch = cluster.image.epoch
     elect_preferred_leader(cluster, "t", 0)
     assert state(partition) == (1, 2, [1, 2, 3])
-    assert cluster.metadata_epoch > epoch
+    assert cluster.image.epoch > epoch
     with pytest.raises(ApiError) as refused:
         elect_preferred_leader(cluster, "t", 0)
     assert refused.value.error is ErrorCode.ELECTION_NOT_NEEDED

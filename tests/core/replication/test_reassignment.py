@@ -53,17 +53,17 @@ def state(partition: Partition) -> tuple[list[int], list[int], int, int]:
 def test_a_move_is_done_at_once_and_the_leader_changes_only_if_it_leaves(
     cluster, partition, target, after
 ):
-    epoch = cluster.metadata_epoch
+    epoch = cluster.image.epoch
     move(cluster, target)
     assert state(partition) == after
     assert cluster.reassignments == {}
-    assert cluster.metadata_epoch > epoch
+    assert cluster.image.epoch > epoch
 
 
 def test_a_move_to_where_it_is_changes_nothing(cluster, partition):
-    epoch = cluster.metadata_epoch
+    epoch = cluster.image.epoch
     move(cluster, [1, 2])
-    assert (state(partition), cluster.metadata_epoch) == (([1, 2], [1, 2], 1, 0), epoch)
+    assert (state(partition), cluster.image.epoch) == (([1, 2], [1, 2], 1, 0), epoch)
 
 
 def test_a_move_to_a_fenced_broker_waits_for_it(cluster, partition):

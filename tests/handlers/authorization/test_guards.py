@@ -147,7 +147,7 @@ def test_requests_for_the_controller_wait_where_there_is_none() -> None:
     from tests.support.ask import context
 
     node = furnished()
-    node.cluster.has_controller = False
+    node.cluster.metadata.lose([node.cluster.brokers[1]])
     surroundings = context(node, ApiKey.CREATE_ACLS, 3)
     answer = guarded(APIS[int(ApiKey.CREATE_ACLS)], surroundings, CreateAclsRequest())
     assert isinstance(answer, Parked)

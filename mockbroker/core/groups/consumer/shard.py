@@ -10,7 +10,7 @@ Source: GroupCoordinatorShard and GroupMetadataManager.getOrMaybeCreateConsumerG
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,7 +26,6 @@ from mockbroker.core.groups.consumer.events import (
     GroupChange,
     RegexesResolved,
     ResolveRegexes,
-    Result,
     Store,
     Stored,
     is_tombstone,
@@ -83,7 +82,7 @@ class ConsumerGroups:
     def __init__(self, shard: GroupShard, cluster: Cluster) -> None:
         self._shard = shard
         self._cluster = cluster
-        self._topics = cluster.brokers[shard.broker_id].groups.topics
+        self._topics = shard.coordinator.topics
         self._settings: dict[str, ConsumerSettings] = {}
         self._settings_version = -1
         self._timers = DueTimers()
@@ -114,7 +113,7 @@ class ConsumerGroups:
         if group is None:
             group = self._new(group_id, prelude, now_ms) if beat.epoch == JOIN_EPOCH else None
         if group is None:
-            _answer(Answer(beat.slot, _refusal(ErrorCode.GROUP_ID_NOT_FOUND)))
+            self._shard.answer(beat.slot, _refusal(ErrorCode.GROUP_ID_NOT_FOUND))
         else:
             self._run(group, beat, prelude)
 
@@ -122,7 +121,7 @@ class ConsumerGroups:
         """ConsumerGroupHeartbeat of a member that leaves."""
         group = self.groups.get(group_id)
         if group is None:
-            _answer(Answer(leave.slot, _refusal(ErrorCode.GROUP_ID_NOT_FOUND)))
+            self._shard.answer(leave.slot, _refusal(ErrorCode.GROUP_ID_NOT_FOUND))
         else:
             self._run(group, leave)
 
@@ -276,7 +275,7 @@ class ConsumerGroups:
     ) -> None:
         for effect in effects:
             if isinstance(effect, Answer):
-                _answer(effect)
+                self._shard.answer(effect.slot, effect.result)
             elif isinstance(effect, Store):
                 self._store(group, effect, prelude)
             elif isinstance(effect, ResolveRegexes):
@@ -326,7 +325,7 @@ class ConsumerGroups:
         self._forget(group_id)
         self._shard.adopt(classic, plan.rebalance)
         if plan.answer is not None:
-            _answer(plan.answer)
+            self._shard.answer(plan.answer.slot, plan.answer.result)
 
     def rearm_anew(self, group_id: str) -> None:
         """Set a group's timer again, because the group lives by another time from now on."""
@@ -366,7 +365,3 @@ def _settings(cluster: Cluster, group_id: str) -> ConsumerSettings:
 
 def _refusal(error: ErrorCode) -> ConsumerResult:
     return ConsumerResult(error=error, message=error.sentence)
-
-
-def _answer(answer: Answer) -> None:
-    cast("Callable[[Result], None]", answer.slot)(answer.result)

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.image import Image
     from mockbroker.core.topic import Topic
 
 HASH_BYTES = 8
@@ -63,13 +63,20 @@ def metadata_hash(source: TopicSource, names: Iterable[str]) -> int:
     return int.from_bytes(hasher.digest(), "big", signed=True) if hasher else 0
 
 
+class ImageHolder(Protocol):
+    """A broker, or the cluster: whoever has a metadata image."""
+
+    @property
+    def image(self) -> Image: ...
+
+
 class ClusterTopics:
-    """The topics of a cluster."""
+    """The topics of the image that `holder` has just now."""
 
-    __slots__ = ("_cluster", "_created_version", "_infos", "_known", "_known_version", "_version")
+    __slots__ = ("_created_version", "_holder", "_infos", "_known", "_known_version", "_version")
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, holder: ImageHolder) -> None:
+        self._holder = holder
         self._infos: dict[str, TopicInfo] = {}
         self._version = NEVER
         # The topics that were there when somebody last asked, and what version that was.
@@ -79,7 +86,7 @@ class ClusterTopics:
 
     @property
     def version(self) -> int:
-        return self._cluster.metadata_epoch
+        return self._holder.image.epoch
 
     @property
     def created_version(self) -> int:
@@ -88,23 +95,23 @@ class ClusterTopics:
 
     def names(self) -> Iterable[str]:
         self._look_around()
-        return self._cluster.topics
+        return self._holder.image.topics
 
     def _look_around(self) -> None:
         version = self.version
         if version != self._known_version:
-            present = set(self._cluster.topics_by_id)
+            present = set(self._holder.image.topics_by_id)
             if not present <= self._known:
                 self._created_version = version
             self._known = present
             self._known_version = version
 
     def by_name(self, name: str) -> TopicInfo | None:
-        topic = self._cluster.topics.get(name)
+        topic = self._holder.image.topics.get(name)
         return None if topic is None else self._info(topic)
 
     def by_id(self, topic_id: bytes) -> TopicInfo | None:
-        topic = self._cluster.topics_by_id.get(topic_id)
+        topic = self._holder.image.topics_by_id.get(topic_id)
         return None if topic is None else self._info(topic)
 
     def _info(self, topic: Topic) -> TopicInfo:
@@ -121,7 +128,7 @@ class ClusterTopics:
         hasher = blake2b(digest_size=HASH_BYTES)
         hasher.update(topic.topic_id)
         hasher.update(topic.name.encode())
-        brokers = self._cluster.brokers
+        brokers = self._holder.image.brokers
         for partition in topic.partitions:
             racks = sorted(
                 brokers[node_id].rack or "" for node_id in partition.replicas if node_id in brokers

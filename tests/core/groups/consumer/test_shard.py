@@ -63,7 +63,7 @@ def pictures(shard: GroupShard) -> object:
 def fresh(node: ConsumerNode) -> GroupShard:
     """A second shard, read from the same log."""
     old = node.shard()
-    shard = GroupShard(node.cluster, old.partition, old.broker_id, old.settings)
+    shard = GroupShard(old.coordinator, old.partition)
     load(shard, node.now_ms)
     shard.loading = False
     return shard

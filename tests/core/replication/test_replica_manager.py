@@ -68,9 +68,10 @@ def test_a_topic_created_without_a_broker_waits_for_it():
 def test_a_deleted_topic_stops_its_followers():
     node = Replicas(configs=STEPWISE)
     node.send("a")
+    partition = node.partition
     node.cluster.delete_topic("t")
     node.advance(100_000)
-    assert node.partition._watchers == {}
+    assert partition._watchers == {}
 
 
 def test_a_broker_that_fell_behind_the_log_start_starts_anew():
