@@ -49,11 +49,17 @@ _NO_TROUBLE = -1
 SLOW_READ_BYTES = 64
 
 
+class Garbled(Disconnected):
+    """What came is no answer to what was asked: the client closes the connection, as Java's does.
+
+    No broker answers like that, unless a rule makes it.
+    """
+
+
 class StreamDriver:
     """One client's connections, and what carries its script on.
 
-    `oddities` are answers that no broker may give: frames that do not parse, or that answer
-    something else. `counts` says how often which trouble came.
+    `counts` says how often it connected, and how often which trouble came.
     """
 
     def __init__(
@@ -78,7 +84,6 @@ class StreamDriver:
         self._script: Script | None = None
         self._over = False
         self._scope = trio.CancelScope()
-        self.oddities: list[str] = []
         self.counts: Counter[str] = Counter()
 
     async def run(self, script: Script) -> None:
@@ -145,12 +150,10 @@ class StreamDriver:
                 self._wires.pop(call.node_id, None)
             raise
         except (ClientError, DecodeError) as error:
-            # Java's client closes such a connection too.
-            self.oddities.append(f"{self._client_id} asked {call.api_key.name}: {error}")
             assert wire is not None
             wire.end.close(reset=False)
             del self._wires[call.node_id]
-            raise Disconnected(str(error)) from error
+            raise Garbled(str(error)) from error
 
     async def _connected(self, node_id: int) -> _Wire:
         try:

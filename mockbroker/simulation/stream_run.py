@@ -23,13 +23,14 @@ from mockbroker.core.broker import Broker
 from mockbroker.core.broker_life import RUNNING
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.memory_network import MemoryNetwork, Wires
 from mockbroker.simulation.plan import Plan
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
-from mockbroker.simulation.stream_driver import StreamDriver, Troubles
+from mockbroker.simulation.stream_driver import Garbled, StreamDriver, Troubles
 from mockbroker.simulation.streams import SimulatedCluster, VirtualClusterClock
 from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
-from mockbroker.simulation.world import START_MS, Clock, World
+from mockbroker.simulation.world import START_MS, Clock, StandsStill, World
 
 GRACE_MS = 120_000  # how long clients may go on once faults have stopped
 # How long it may then take until everything is at rest.
@@ -97,7 +98,7 @@ class StreamRun(trio.abc.Instrument):
 
     async def run(self) -> None:
         """Live through the plan, then let everything come to rest."""
-        with _errors_told_to(self._failed):
+        with _errors_told_to(self._heard):
             trio.lowlevel.add_instrument(self)
             try:
                 with self._scope:
@@ -105,12 +106,18 @@ class StreamRun(trio.abc.Instrument):
                         self._nursery.start_soon(self._serve, self._sim.server, self._serving)
                         await self._live()
                         self._nursery.cancel_scope.cancel()
+            except BaseExceptionGroup as errors:
+                self._fail(_first(errors))
             finally:
                 trio.lowlevel.remove_instrument(self)
                 self._sim.server.close()
-        if self._failure is not None:
+        laws = self.world.laws
+        if isinstance(self._failure, StandsStill):
+            laws.broken(TIME_GOES_ON, str(self._failure))
+        elif self._failure is not None:
             raise self._failure
-        self.world.laws.conclude()
+        else:
+            laws.conclude()
         self.world.digest.add(self.world.clock.now_ms, "journal", self._sim.journal_hash())
 
     async def _live(self) -> None:
@@ -127,7 +134,8 @@ class StreamRun(trio.abc.Instrument):
                 self._rules_changed_ms = world.clock.now_ms
             world.perform(number, step)
         await self._until(start_ms + plan.settings.duration_ms)
-        self._rules_changed_ms = world.clock.now_ms
+        if self._any_rules():
+            self._rules_changed_ms = world.clock.now_ms
         world.calm()
         with trio.move_on_after(GRACE_MS / 1000):
             await self._clients_done()
@@ -157,15 +165,23 @@ class StreamRun(trio.abc.Instrument):
             if self.world.laws.changed:
                 self.world.laws.look()
             if self._steps == STEPS_MAX:
-                self.world.laws.broken("a simulation comes to its end", "it runs in circles")
-                self._scope.cancel()
-        except BaseException as error:
-            if self._failure is None:
-                self._failure = error
-                self._scope.cancel()
+                self._fail(StandsStill(f"it does not end after {STEPS_MAX:,} steps of tasks"))
+        except Exception as error:
+            self._fail(error)
 
-    def _failed(self, message: str) -> None:
-        self.world.laws.broken(FAILURES, message)
+    def _heard(self, record: logging.LogRecord) -> None:
+        """The brokers have logged an error."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, StandsStill):
+            self._fail(error)
+        else:
+            self.world.laws.broken(FAILURES, _sentence(record, error))
+
+    def _fail(self, error: BaseException) -> None:
+        """The simulation cannot go on."""
+        if self._failure is None:
+            self._failure = error
+            self._scope.cancel()
 
     # -- clients -----------------------------------------------------------------------------------
 
@@ -186,8 +202,6 @@ class StreamRun(trio.abc.Instrument):
         self, client: SimulatedClient, driver: StreamDriver, rng: random.Random
     ) -> None:
         await driver.run(client.run(rng))
-        for oddity in driver.oddities:
-            self.world.laws.broken(FITTING, oddity)
         for name, count in driver.counts.items():
             self.world.history.counts[f"wires: {name}"] += count
         if self._drivers.get(client.name) is driver:
@@ -198,6 +212,8 @@ class StreamRun(trio.abc.Instrument):
         """A call is over."""
         world = self.world
         now_ms = world.clock.now_ms
+        if isinstance(answer, Garbled) and not self._ruled(since_ms):
+            world.laws.broken(FITTING, f"{client.name} asked {call.api_key.name}: {answer}")
         if isinstance(answer, Disconnected):
             world.history.counts["calls disconnected"] += 1
             answer = "disconnected"
@@ -215,11 +231,16 @@ class StreamRun(trio.abc.Instrument):
         broker = cluster.brokers.get(call.node_id)
         if broker is None or broker.state != RUNNING:
             return
-        ruled = cluster.faults is not None and bool(cluster.faults.rules)
-        if ruled or self._rules_changed_ms >= since_ms:
-            return
-        if self._changed_ms.get(call.node_id, 0) < since_ms:
+        if self._changed_ms.get(call.node_id, 0) < since_ms and not self._ruled(since_ms):
             self.world.laws.silent(client.name, call, since_ms)
+
+    def _ruled(self, since_ms: int) -> bool:
+        """Whether there has been a rule since then."""
+        return self._any_rules() or self._rules_changed_ms >= since_ms
+
+    def _any_rules(self) -> bool:
+        faults = self.world.cluster.faults
+        return faults is not None and bool(faults.rules)
 
     def _crashed(self, client: SimulatedClient) -> None:
         """A client's process dies, and another one starts in its place."""
@@ -272,7 +293,7 @@ class StreamRun(trio.abc.Instrument):
 
 
 @contextmanager
-def _errors_told_to(tell: Callable[[str], None]) -> Iterator[None]:
+def _errors_told_to(tell: Callable[[logging.LogRecord], None]) -> Iterator[None]:
     """Hear what this thread's brokers log: errors are told, warnings are what was asked for."""
     thread = threading.get_ident()
 
@@ -280,7 +301,7 @@ def _errors_told_to(tell: Callable[[str], None]) -> Iterator[None]:
         if record.thread != thread:
             return True
         if record.levelno >= logging.ERROR:
-            tell(_sentence(record))
+            tell(record)
         return False
 
     log = logging.getLogger("mockbroker")
@@ -291,9 +312,14 @@ def _errors_told_to(tell: Callable[[str], None]) -> Iterator[None]:
         log.removeFilter(hear)
 
 
-def _sentence(record: logging.LogRecord) -> str:
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error in a group that is none itself."""
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+def _sentence(record: logging.LogRecord, error: BaseException | None) -> str:
     """What was logged, with the place where it was raised."""
-    error = record.exc_info[1] if record.exc_info else None
     if error is None:
         return record.getMessage()
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -38,9 +38,7 @@ T = TypeVar("T")
 AT_ONCE = Wires((0, 0), 0.0)
 
 
-def within(
-    test: Callable[[SimulatedCluster], Awaitable[T]], *, seed: int = 1, **cluster: Any
-) -> T:
+def within(test: Callable[[SimulatedCluster], Awaitable[T]], *, seed: int = 1, **cluster: Any) -> T:
     """What `test` returns for a cluster of its own."""
 
     async def main() -> T:
@@ -115,7 +113,7 @@ print(within(traffic, seed=3))
 
 def test_a_cluster_may_have_another_seed_than_its_run() -> None:
     """Then the order of tasks is the run's, and ids and the network are the cluster's."""
-    assert within(traffic, seed=1) != within(traffic, seed=1, **{"wires": AT_ONCE})
+    assert within(traffic, seed=1) != within(traffic, seed=1, wires=AT_ONCE)
 
     async def main(seed: int | None) -> str:
         async with simulated_cluster(topics={"orders": 1}, seed=seed) as sim:

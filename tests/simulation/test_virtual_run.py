@@ -11,7 +11,12 @@ import trio
 import trio.testing
 
 from mockbroker.simulation import virtual_run as module
-from mockbroker.simulation.virtual_run import DeadlockError, VirtualClock, virtual_clock, virtual_run
+from mockbroker.simulation.virtual_run import (
+    DeadlockError,
+    VirtualClock,
+    virtual_clock,
+    virtual_run,
+)
 
 
 async def order_of(tasks: int) -> list[int]:
