@@ -252,7 +252,7 @@ class Connection(Inbox):
             if asked is not None:
                 return self._watched(asked, context, route, started_ns)
         response = self._handle(context, request, route)
-        if type(response) is Parked:
+        if isinstance(response, Parked):
             if response.hurry and not response.done and self._filled > self._start:
                 response.hurry()  # the next request is here already
             if not response.done:
