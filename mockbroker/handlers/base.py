@@ -63,23 +63,23 @@ class Parked(Generic[R]):
             self.on_complete()
 
 
-class Gathered(Parked[R]):
-    """A reply that is complete with the last of its `count` parts; `make` puts it together."""
+class Gathering(Generic[R]):
+    """Completes a reply with the last of its `count` parts; `make` puts it together."""
 
-    __slots__ = ("_make", "_missing")
+    __slots__ = ("_make", "_missing", "reply")
 
     def __init__(self, count: int, make: Callable[[], R]) -> None:
-        super().__init__()
         self._missing = count
         self._make = make
+        self.reply: Parked[R] = Parked()
         if not count:
-            self.complete(make())
+            self.reply.complete(make())
 
     def part_done(self) -> None:
         """One more of the parts is there."""
         self._missing -= 1
         if not self._missing:
-            self.complete(self._make())
+            self.reply.complete(self._make())
 
 
 def deferred(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mockbroker.handlers.base import Gathered, Parked, RequestContext, api
+from mockbroker.handlers.base import Gathering, Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_groups import (
     DeletableGroupResult,
@@ -19,11 +19,11 @@ def delete_groups(
 ) -> Parked[DeleteGroupsResponse]:
     """A group named twice is deleted, and answered, once."""
     results = [DeletableGroupResult(group_id=each) for each in dict.fromkeys(request.groups_names)]
-    reply = Gathered(len(results), lambda: DeleteGroupsResponse(results=results))
+    gathering = Gathering(len(results), lambda: DeleteGroupsResponse(results=results))
 
     def done(result: DeletableGroupResult, error: ErrorCode) -> None:
         result.error_code = error
-        reply.part_done()
+        gathering.part_done()
 
     for result in results:
         shard = ctx.broker.groups.shard_of(result.group_id)
@@ -31,4 +31,4 @@ def delete_groups(
             done(result, shard)
         else:
             shard.when_replicated(partial(done, result), shard.delete_group(result.group_id))
-    return reply
+    return gathering.reply

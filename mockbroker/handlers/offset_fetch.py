@@ -20,7 +20,7 @@ from mockbroker.core.groups.offsets import (
 )
 from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.ids import ZERO_UUID
-from mockbroker.handlers.base import Gathered, Parked, RequestContext, api
+from mockbroker.handlers.base import Gathering, Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -52,19 +52,19 @@ def offset_fetch(
     groups = [_fetch(ctx, group, request.require_stable, late) for group in wanted]
     if not late:
         return _response(ctx.api_version, request, groups)
-    reply = Gathered(len(late), lambda: _response(ctx.api_version, request, groups))
+    gathering = Gathering(len(late), lambda: _response(ctx.api_version, request, groups))
     for shard, group in late:
-        shard.when_replicated(partial(_replicated, group, reply))
-    return reply
+        shard.when_replicated(partial(_replicated, group, gathering))
+    return gathering.reply
 
 
 def _replicated(
-    group: OffsetFetchResponseGroup, reply: Gathered[OffsetFetchResponse], error: ErrorCode
+    group: OffsetFetchResponseGroup, gathering: Gathering[OffsetFetchResponse], error: ErrorCode
 ) -> None:
     if error:
         # Whichever it is: consumers before 3.9 know of no other (handleOffsetFetchException).
         group.error_code, group.topics = ErrorCode.NOT_COORDINATOR, []
-    reply.part_done()
+    gathering.part_done()
 
 
 def _topics_of(request: OffsetFetchRequest) -> list[OffsetFetchRequestTopics] | None:

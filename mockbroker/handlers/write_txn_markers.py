@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
-from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.base import Gathering, Parked, RequestContext, api
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -27,16 +27,12 @@ def write_txn_markers(
     ctx: RequestContext, request: WriteTxnMarkersRequest
 ) -> Parked[WriteTxnMarkersResponse]:
     """Append the markers; answer when all are replicated."""
-    parked: Parked[WriteTxnMarkersResponse] = Parked()
     by_producer: dict[int, Errors] = {}
-    missing = len(request.markers)
+    gathering = Gathering(len(request.markers), lambda: _response(by_producer))
 
     def done(producer_id: int, errors: Errors) -> None:
-        nonlocal missing
         by_producer.setdefault(producer_id, {}).update(errors)
-        missing -= 1
-        if not missing:
-            parked.complete(_response(by_producer))
+        gathering.part_done()
 
     for line in request.markers:
         marker = Marker(
@@ -50,9 +46,7 @@ def write_txn_markers(
             (topic.name, index) for topic in line.topics for index in topic.partition_indexes
         )
         write_markers(ctx.cluster, ctx.broker, marker, partitions, partial(done, line.producer_id))
-    if not request.markers:
-        parked.complete(WriteTxnMarkersResponse())
-    return parked
+    return gathering.reply
 
 
 def _response(by_producer: dict[int, Errors]) -> WriteTxnMarkersResponse:

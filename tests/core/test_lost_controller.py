@@ -179,3 +179,16 @@ def test_a_leader_that_is_elected_while_it_cannot_hear_begins_to_lead_when_it_he
     assert node.sent("b").error_code == 0
     node.settle()
     assert node.contents() == {1: "a b", 2: "a b", 3: "a b"}
+
+
+def test_a_broker_that_led_for_a_moment_and_wrote_nothing_follows_again():
+    """Its epoch stands at its log end, and its leader knows nothing of it."""
+    node = Replicas(2, replicas=[1, 2])
+    node.sent("a")
+    node.cluster.move_leader("t", 0, 2)
+    node.cluster.cut_network(2, fence_after_ms=0)
+    node.settle()
+    node.sent("b", acks=1)
+    node.cluster.heal_network()
+    node.settle()
+    assert node.contents() == {1: "a b", 2: "a b"}

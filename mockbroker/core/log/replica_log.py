@@ -374,9 +374,11 @@ class ReplicaLog(BatchStore):
         """Drop every batch that reaches to `offset` or beyond; False if the log ends before it.
 
         The log then ends at `offset` (LocalLog.truncateTo). Producer state is made anew from the
-        batches that are left.
+        batches that are left. Epochs under which nothing was written go in any case: a broker that
+        led for a moment has one at its log end (UnifiedLog.truncateTo).
         """
         if offset >= self.end_offset:
+            self.epochs.truncate_from_end(self.end_offset)
             return False
         if offset < self._segments.base_offsets[0]:
             self.truncate_fully(offset)
@@ -395,7 +397,7 @@ class ReplicaLog(BatchStore):
         active = range(bisect_left(self._base_offsets, segments.base_offsets[-1]), count)
         segments.max_timestamps[-1] = max(map(self._max_timestamp, active), default=NO_TIMESTAMP)
         self.epochs.truncate_from_end(offset)
-        self._replay_producers()
+        self.replay_producers()
         return True
 
     def truncate_fully(self, offset: int) -> None:
@@ -408,7 +410,7 @@ class ReplicaLog(BatchStore):
         self.epochs.truncate_from_end(0)
         self.producers.clear()
 
-    def _replay_producers(self) -> None:
+    def replay_producers(self) -> None:
         """Read the producers' state from the batches; what was written before those stays known."""
         first = self._base_offsets[0] if self._base_offsets else self.end_offset
         self.producers.forget_from(first)
