@@ -11,6 +11,9 @@ from mockbroker.simulation.plan import Plan, check
 from mockbroker.simulation.swarm import generate
 from mockbroker.simulation.world import World
 
+Mode = Literal["fast", "streams"]
+"""How clients reach brokers: by calls of the handlers, or over connections in memory."""
+
 
 class Outcome(NamedTuple):
     """What came of a plan: the laws that were broken, a checksum of all that happened, and how
@@ -21,15 +24,12 @@ class Outcome(NamedTuple):
     violations: list[Violation]
     digest: str
     counts: Counter[str]
+    mode: Mode = "fast"
 
     @property
     def laws(self) -> list[str]:
         """The names of the laws that were broken, each once, in order."""
         return list(dict.fromkeys(each.law for each in self.violations))
-
-
-Mode = Literal["fast", "streams"]
-"""How clients reach brokers: by calls of the handlers, or over connections in memory."""
 
 
 def run(plan: Plan, mode: Mode = "fast") -> Outcome:
@@ -52,7 +52,7 @@ def run(plan: Plan, mode: Mode = "fast") -> Outcome:
         counts[f"step {name}"] = count
     for name, count in world.refused.items():
         counts[f"refused {name}"] = count
-    return Outcome(plan, world.laws.violations, world.digest.hexdigest(), counts)
+    return Outcome(plan, world.laws.violations, world.digest.hexdigest(), counts, mode)
 
 
 def simulate(seed: int, mode: Mode = "fast") -> Outcome:

@@ -23,7 +23,7 @@ from mockbroker.core.broker import Broker
 from mockbroker.core.broker_life import RUNNING
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.clients.base import SimulatedClient
-from mockbroker.simulation.laws.base import TIME_GOES_ON
+from mockbroker.simulation.laws.base import NO_FAILURES, TIME_GOES_ON
 from mockbroker.simulation.memory_network import MemoryNetwork, Wires
 from mockbroker.simulation.plan import Plan
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
@@ -36,7 +36,6 @@ GRACE_MS = 120_000  # how long clients may go on once faults have stopped
 # How long it may then take until everything is at rest.
 REST_MS = (10_000, 60_000, 900_000, 7_200_000, 86_400_000)
 STEPS_MAX = 3_000_000  # of tasks; a simulation that goes on beyond is taken to run in circles
-FAILURES = "handlers and the core do not fail"
 FITTING = "answers parse and answer what was asked"
 _RULE_STEPS = (plans.ADD_RULE, plans.REMOVE_RULES, plans.RESTORE, plans.RESTART)
 
@@ -175,7 +174,7 @@ class StreamRun(trio.abc.Instrument):
         if isinstance(error, StandsStill):
             self._fail(error)
         else:
-            self.world.laws.broken(FAILURES, _sentence(record, error))
+            self.world.laws.broken(NO_FAILURES, _sentence(record, error))
 
     def _fail(self, error: BaseException) -> None:
         """The simulation cannot go on."""
