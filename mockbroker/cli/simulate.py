@@ -153,6 +153,7 @@ def _many(seeds: range, mode: Mode, jobs: int, out: Path | None, *, shrinks: boo
         counts.update(result.counts)
         if result.violations:
             broken.append(result)
+            click.echo(f"seed {result.seed}: {result.violations[0]}")
     took_s = time.perf_counter() - started_s
     click.echo(
         f"{len(seeds):,} schedules in {took_s:.1f} s: {len(seeds) / took_s:.1f} a second, with"
