@@ -25,6 +25,7 @@ import exhaustive
 import fault_rules
 import faults
 import group_states
+import laws
 import replica_fetcher
 import sasl_states
 import tables
@@ -49,6 +50,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "exhaustive.md": exhaustive.page,
     REFERENCE / "faults.md": faults.page,
     REFERENCE / "fault-rules.md": fault_rules.page,
+    REFERENCE / "laws.md": laws.page,
     REFERENCE / "replica-fetcher.md": replica_fetcher.page,
     REFERENCE / "sasl-connection.md": sasl_states.page,
     REFERENCE / "tables.md": tables.page,

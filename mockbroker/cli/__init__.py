@@ -36,6 +36,10 @@ main = LazyGroup(
         "snapshot": ("mockbroker.cli.steer:snapshot", "Take snapshots, and go back to them."),
         "reset": ("mockbroker.cli.steer:reset", "Let a cluster be as it was at its start."),
         "scenario": ("mockbroker.cli.scenario:scenario", "Play a cluster's day from a file."),
+        "simulate": (
+            "mockbroker.cli.simulate:simulate",
+            "Simulate clusters with clients and faults, each from one number.",
+        ),
         "spark-submit": (
             "mockbroker.cli.spark_submit:spark_submit",
             "Run a Spark program on a cluster of its own.",

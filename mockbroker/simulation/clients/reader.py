@@ -1,0 +1,20 @@
+"""A reader without a group: it reads all partitions of its topics from their beginning."""
+
+from __future__ import annotations
+
+from mockbroker.simulation.clients.reading import Reading
+from mockbroker.simulation.script import Script
+
+
+class Reader(Reading):
+    """Polls."""
+
+    def live(self) -> Script:
+        yield from self.refresh()
+        self.start_reading([])
+        for _ in range(self.settings.operations):
+            for topic in self.settings.topics:
+                for index in self.partitions_of(topic):
+                    self.positions.setdefault((topic, index), -1)
+            yield from self.poll()
+            yield self.pause()

@@ -1,0 +1,370 @@
+"""Reading: positions, fetches, and what is done when a position is not there any more."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import Any
+
+from mockbroker.simulation.clients.base import (
+    ATTEMPTS_MAX,
+    GROUP,
+    Asking,
+    GaveUp,
+    SimulatedClient,
+)
+from mockbroker.simulation.history import Commit, Found, Read
+from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from mockbroker_protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from mockbroker_protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from mockbroker_protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+
+TP = tuple[str, int]
+
+_TOPIC_IDS_SINCE = 13  # of Fetch
+_GROUPS_SINCE = 8  # of OffsetFetch
+_OFFSET_TOPIC_IDS_SINCE = 10  # of OffsetFetch and OffsetCommit
+_OUT_OF_RANGE = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+_UNSTABLE = frozenset((int(ErrorCode.UNSTABLE_OFFSET_COMMIT),))
+_EARLIEST = -2
+_LATEST = -1
+_MAX_WAIT_MS = 200
+_FETCH_BYTES = 16_384
+
+# base offset i64 | length i32 | leader epoch i32 | magic i8 | crc u32 | attributes i16
+# | last offset delta i32 | base and max timestamp i64 | producer id i64
+_HEAD = struct.Struct(">qiibIhiqqq")
+_CONTROL = 0x20
+_LENGTH_OVERHEAD = 12
+
+
+def one_piece(records: Any) -> bytes | memoryview:
+    """The records of an answer, which the broker hands out in pieces."""
+    if isinstance(records, list | tuple):
+        return records[0] if len(records) == 1 else b"".join(records)
+    return records  # type: ignore[no-any-return]
+
+
+class Reading(SimulatedClient):
+    """A client that fetches from partitions at positions of its own."""
+
+    positions: dict[TP, int]
+    _epochs: dict[TP, int]  # the leader epoch of what was read last
+
+    # -- positions ---------------------------------------------------------------------------------
+
+    def start_reading(self, partitions: Iterable[TP]) -> None:
+        """Read these from now on; those that are new have no position yet."""
+        self.positions = dict.fromkeys(partitions, -1)
+        self._epochs = {}
+
+    def find_positions(self, group: str, topics: Iterable[str]) -> Asking:
+        """Go where the group's committed offsets are in all partitions of some topics."""
+        wanted = [(topic, index) for topic in topics for index in self.partitions_of(topic)]
+        self.start_reading(wanted)
+        yield from self.find_committed(group, wanted)
+
+    def find_committed(
+        self, group: str, wanted: list[TP], member_id: str | None = None, epoch: int = -1
+    ) -> Asking:
+        """Set the positions of some partitions to the offsets that the group committed there."""
+        if not wanted:
+            return
+        topics: dict[str, list[int]] = {}
+        for topic, index in wanted:
+            topics.setdefault(topic, []).append(index)
+        version = self.versions.of(ApiKey.OFFSET_FETCH)
+        request = self._offset_fetch(version, group, topics, member_id, epoch)
+        asked = self.history.turn()
+
+        def error_of(response: Any) -> int:
+            answer = response.groups[0] if version >= _GROUPS_SINCE else response
+            if answer.error_code:
+                return int(answer.error_code)
+            rows = [row for topic in answer.topics for row in topic.partitions]
+            return next((int(row.error_code) for row in rows if row.error_code), 0)
+
+        response = yield from self.ask_coordinator(
+            GROUP, group, ApiKey.OFFSET_FETCH, request, error_of, also_retry=_UNSTABLE
+        )
+        error = error_of(response)
+        if error:
+            raise GaveUp("committed offsets", error)
+        answer = response.groups[0] if version >= _GROUPS_SINCE else response
+        told, now_ms = self.history.turn(), self.history.now_ms()
+        for topic in answer.topics:
+            name = topic.name or self.topic_name(topic.topic_id) or ""
+            for row in topic.partitions:
+                found = Found(
+                    group, name, row.partition_index, row.committed_offset, asked, told, now_ms
+                )
+                self.history.found.append(found)
+                if (name, row.partition_index) in self.positions:
+                    self.positions[name, row.partition_index] = row.committed_offset
+        self.history.counts["committed offsets read"] += 1
+
+    def _offset_fetch(
+        self,
+        version: int,
+        group: str,
+        topics: dict[str, list[int]],
+        member_id: str | None,
+        epoch: int,
+    ) -> OffsetFetchRequest:
+        if version < _GROUPS_SINCE:
+            return OffsetFetchRequest(
+                group_id=group,
+                topics=[OffsetFetchRequestTopic(name, rows) for name, rows in topics.items()],
+                require_stable=True,
+            )
+        by_id = version >= _OFFSET_TOPIC_IDS_SINCE
+        rows = [
+            OffsetFetchRequestTopics(
+                "" if by_id else name, self._topic_id(name) if by_id else bytes(16), indexes
+            )
+            for name, indexes in topics.items()
+        ]
+        asked = OffsetFetchRequestGroup(group, member_id, epoch, rows)
+        return OffsetFetchRequest(groups=[asked], require_stable=True)
+
+    def _topic_id(self, name: str) -> bytes:
+        return next((each for each, known in self._names.items() if known == name), bytes(16))
+
+    def _reset(self, topic: str, partition: int) -> Asking:
+        """Go to the beginning, where there is no position or not any more."""
+        leader = self.leader(topic, partition)
+        if leader is None:
+            yield self.backoff()
+            yield from self.refresh()
+            return
+        isolation = 1 if self.settings.read_committed else 0
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=isolation,
+            topics=[ListOffsetsTopic(topic, [ListOffsetsPartition(partition, -1, _EARLIEST)])],
+        )
+        version = self.versions.of(ApiKey.LIST_OFFSETS)
+        try:
+            response = yield Call(
+                leader.node_id, ApiKey.LIST_OFFSETS, version, request, self.patience_ms()
+            )
+        except (Disconnected, RequestTimedOut):
+            yield self.backoff()
+            yield from self.refresh()
+            return
+        answer = response.topics[0].partitions[0]
+        if answer.error_code:
+            yield self.backoff()
+            yield from self.refresh()
+            return
+        self.positions[topic, partition] = answer.offset
+        self._epochs.pop((topic, partition), None)
+
+    # -- fetching ----------------------------------------------------------------------------------
+
+    def poll(self) -> Asking:
+        """Fetch from the leader of one of the partitions, all that it leads of them."""
+        for (topic, partition), position in list(self.positions.items()):
+            if position < 0:
+                yield from self._reset(topic, partition)
+        by_node = self._by_leader()
+        if sum(map(len, by_node.values())) < len(self.positions):
+            yield self.backoff()
+            yield from self.refresh()
+            by_node = self._by_leader()
+        if not by_node:
+            return
+        node_id = self.rng.choice(sorted(by_node))
+        version = self.versions.of(ApiKey.FETCH)
+        request = self._fetch(version, by_node[node_id])
+        try:
+            response = yield Call(node_id, ApiKey.FETCH, version, request, self.patience_ms())
+        except (Disconnected, RequestTimedOut):
+            yield self.backoff()
+            yield from self.refresh()
+            return
+        self.history.counts["fetches answered"] += 1
+        stale = bool(response.error_code)
+        for topic in response.responses:
+            name = topic.topic or self.topic_name(topic.topic_id)
+            for data in topic.partitions:
+                tp = (name, data.partition_index)
+                if tp not in self.positions:
+                    continue
+                if data.error_code == _OUT_OF_RANGE:
+                    yield from self._reset(*tp)
+                elif data.error_code:
+                    stale = True
+                elif data.diverging_epoch.end_offset >= 0:
+                    self.positions[tp] = min(self.positions[tp], data.diverging_epoch.end_offset)
+                    self._epochs[tp] = data.diverging_epoch.epoch
+                    self.history.counts["positions cut"] += 1
+                else:
+                    self._take_records(tp, data)
+        if stale:
+            yield self.backoff()
+            yield from self.refresh()
+
+    def _by_leader(self) -> dict[int, list[TP]]:
+        """The partitions that have a position and a leader, by that leader."""
+        by_node: dict[int, list[TP]] = {}
+        for tp, position in self.positions.items():
+            leader = self.leader(*tp)
+            if leader is not None and position >= 0:
+                by_node.setdefault(leader.node_id, []).append(tp)
+        return by_node
+
+    def _fetch(self, version: int, partitions: list[TP]) -> FetchRequest:
+        topics: dict[str, FetchTopic] = {}
+        for tp in partitions:
+            name, index = tp
+            leader = self._leaders[tp]
+            topic = topics.get(name)
+            if topic is None:
+                by_id = version >= _TOPIC_IDS_SINCE
+                topic = topics[name] = FetchTopic(
+                    "" if by_id else name, leader.topic_id if by_id else bytes(16), []
+                )
+            topic.partitions.append(
+                FetchPartition(
+                    index,
+                    leader.epoch,
+                    self.positions[tp],
+                    self._epochs.get(tp, -1),
+                    -1,
+                    _FETCH_BYTES,
+                )
+            )
+        return FetchRequest(
+            max_wait_ms=_MAX_WAIT_MS,
+            min_bytes=1,
+            max_bytes=_FETCH_BYTES * 4,
+            isolation_level=1 if self.settings.read_committed else 0,
+            topics=list(topics.values()),
+        )
+
+    def _take_records(self, tp: TP, data: Any) -> None:
+        """Move on over what was fetched, and note what the application is given of it."""
+        if not data.records:
+            return
+        leader = self._leaders.get(tp)
+        if leader is None:
+            return
+        piece = one_piece(data.records)
+        committed = self.settings.read_committed
+        # Producers whose transaction was aborted, from an offset on (CompletedFetch).
+        aborted = sorted((a.first_offset, a.producer_id) for a in data.aborted_transactions or ())
+        active: set[int] = set()
+        position = self.positions[tp]
+        at, end = 0, len(piece)
+        history = self.history
+        now_ms = history.now_ms()
+        while at + _HEAD.size <= end:
+            base, length, epoch, _, crc, attributes, delta, _, _, producer_id = _HEAD.unpack_from(
+                piece, at
+            )
+            if at + _LENGTH_OVERHEAD + length > end:
+                break  # a part of a batch
+            at += _LENGTH_OVERHEAD + length
+            last = base + delta
+            while aborted and aborted[0][0] <= last:
+                active.add(aborted.pop(0)[1])
+            control = attributes & _CONTROL
+            if control:
+                active.discard(producer_id)
+            if last < position:
+                continue
+            position = last + 1
+            self._epochs[tp] = epoch
+            if control or (committed and producer_id in active):
+                continue
+            history.counts["batches read"] += 1
+            history.reads.append(
+                Read(
+                    self.name,
+                    tp[0],
+                    leader.topic_id,
+                    tp[1],
+                    base,
+                    crc,
+                    producer_id,
+                    committed=committed,
+                    at_ms=now_ms,
+                )
+            )
+        self.positions[tp] = position
+
+    # -- committing --------------------------------------------------------------------------------
+
+    def commit(
+        self, group: str, member_id: str, epoch: int, instance_id: str | None = None
+    ) -> Asking:
+        """Commit the positions as a member of a group; the error of the answer, 0 for none."""
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        notes: dict[TP, Commit] = {}
+        sent = self.history.turn()
+        for (topic, index), position in self.positions.items():
+            if position >= 0:
+                row = OffsetCommitRequestPartition(index, position, -1, "")
+                topics.setdefault(topic, []).append(row)
+                notes[topic, index] = Commit(group, topic, index, position, sent)
+        if not topics:
+            return 0
+        version = self.versions.of(ApiKey.OFFSET_COMMIT)
+        by_id = version >= _OFFSET_TOPIC_IDS_SINCE
+        request = OffsetCommitRequest(
+            group_id=group,
+            generation_id_or_member_epoch=epoch,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            topics=[
+                OffsetCommitRequestTopic(
+                    "" if by_id else name, self._topic_id(name) if by_id else bytes(16), rows
+                )
+                for name, rows in topics.items()
+            ],
+        )
+        self.history.commits += notes.values()
+        for attempt in range(ATTEMPTS_MAX):
+            node_id = yield from self.coordinator(GROUP, group)
+            try:
+                response = yield Call(
+                    node_id, ApiKey.OFFSET_COMMIT, version, request, self.patience_ms()
+                )
+            except (Disconnected, RequestTimedOut):
+                for note in notes.values():
+                    note.doubtful = True
+                self._coordinators.pop((GROUP, group), None)
+                yield self.backoff(attempt)
+                continue
+            break
+        else:
+            raise GaveUp("commit")
+        error = 0
+        acked = self.history.turn()
+        for topic in response.topics:
+            name = topic.name or self.topic_name(topic.topic_id) or ""
+            for row in topic.partitions:
+                if row.error_code == 0:
+                    notes[name, row.partition_index].acked = acked
+                    self.history.counts["offsets committed"] += 1
+                else:
+                    error = row.error_code
+        if error:
+            self._coordinators.pop((GROUP, group), None)
+        return error

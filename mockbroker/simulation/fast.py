@@ -1,0 +1,368 @@
+"""The fast way to run a simulation: clients' calls go straight to the handlers.
+
+There is one heap of wake-ups: clients that go on, answers that arrive, patience that ends, steps of
+the plan. The cluster's own timers lie in its heap; whatever is due first comes next, and where
+several things are due at the same time the seed decides.
+
+What a connection does is done here in its place. A client has one connection to each broker and one
+call under way. A broker that stands still takes requests and answers them later; one that stops
+closes its connections, and whatever was parked there stays unanswered. Rules fire as on a
+connection, as far as they do not meddle with the bytes of a frame.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable
+from typing import Any
+
+from mockbroker.core.broker import Broker
+from mockbroker.core.broker_life import PAUSED, RUNNING
+from mockbroker.core.errors import ApiError
+from mockbroker.handlers.authorization import guarded
+from mockbroker.handlers.base import (
+    APIS,
+    NO_RESPONSE,
+    Api,
+    ConnectionInfo,
+    EncodedResponse,
+    Outcome,
+    Parked,
+    RequestContext,
+)
+from mockbroker.handlers.error_responses import failure_response
+from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.laws.base import TIME_GOES_ON
+from mockbroker.simulation.plan import Step
+from mockbroker.simulation.ruled import Ruled
+from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
+from mockbroker.simulation.world import GRACE_MS, LISTENER, REST_MS, StandsStill, World
+from mockbroker_protocol.codec import response_codec
+from mockbroker_protocol.headers import RequestHeader
+
+EVENTS_MAX = 400_000  # a simulation that goes on beyond is taken to run in circles
+
+
+class _Runner:
+    """One client's script, its connections and the call that is under way.
+
+    `turn` grows whenever the client goes on: what was meant for an earlier turn comes too late.
+    """
+
+    __slots__ = ("call", "client", "connections", "ruled", "script", "since_ms", "turn")
+
+    def __init__(self, client: SimulatedClient, script: Script) -> None:
+        self.client = client
+        self.script = script
+        self.connections: dict[int, ConnectionInfo] = {}
+        self.turn = 0
+        self.call: Call | None = None
+        self.since_ms = 0
+        self.ruled = False  # a rule has fired for the call
+
+
+class FastRun:
+    """A world, and how it goes on."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.clock = world.clock
+        self.rng = random.Random(f"{world.plan.seed} driver")
+        self.answered = 0
+        self._heap: list[tuple[int, float, int, Callable[..., None], Any]] = []
+        self._number = 0
+        self._connections = 0
+        self._lives: dict[str, int] = {}  # how often each client has started
+        self._runners: dict[str, _Runner] = {}
+        self._backlog: dict[int, list[Callable[[], None]]] = {}
+        self._changed_ms: dict[int, int] = {}  # when a broker last stopped, paused or went on
+        self._latency_ms = world.plan.settings.latency_ms
+        world.on_restarted.append(self._restarted)
+        world.on_restored.append(self._restored)
+        world.on_client_crashed.append(self._crashed)
+        world.cluster.on_broker_state.append(self._broker_changed)
+
+    # -- the loop ----------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Live through the plan, then let everything come to rest."""
+        try:
+            self._live()
+        except StandsStill as error:
+            self.world.laws.broken(TIME_GOES_ON, str(error))
+
+    def _live(self) -> None:
+        world = self.world
+        plan = world.plan
+        start_ms = self.clock.now_ms
+        for client in world.clients.values():
+            self._start(client)
+        for number, step in enumerate(plan.steps):
+            self._at(start_ms + step.at_ms, self._perform, (number, step))
+        self._until(start_ms + plan.settings.duration_ms)
+        self._heap = [each for each in self._heap if each[3] != self._perform]
+        heapq.heapify(self._heap)
+        world.calm()
+        self._until(self.clock.now_ms + GRACE_MS, lambda: not self._runners)
+        for runner in list(self._runners.values()):
+            self._end(runner)
+        for rest_ms in REST_MS:
+            self._until(self.clock.now_ms + rest_ms)
+            if not world.unsettled():
+                break
+        world.laws.conclude()
+
+    def _until(self, end_ms: int, done: Callable[[], bool] | None = None) -> None:
+        heap, clock, world, rng = self._heap, self.clock, self.world, self.rng
+        laws = world.laws
+        for _ in range(EVENTS_MAX):
+            timers = world.cluster.timers
+            due_ms = timers.deadline_ms()
+            if heap and (
+                due_ms is None
+                or heap[0][0] < due_ms
+                or (heap[0][0] == due_ms and rng.random() < 0.5)
+            ):
+                at_ms = heap[0][0]
+                if at_ms > end_ms:
+                    break
+                clock.now_ms = max(clock.now_ms, at_ms)
+                _, _, _, act, argument = heapq.heappop(heap)
+                act(argument)
+            else:
+                if due_ms is None or due_ms > end_ms:
+                    break
+                clock.now_ms = max(clock.now_ms, due_ms)
+                timers.run_due(clock.now_ms)
+            if laws.changed:
+                laws.look()
+            if done is not None and done():
+                return
+        else:
+            raise StandsStill(f"it does not end after {EVENTS_MAX:,} wake-ups")
+        clock.now_ms = max(clock.now_ms, end_ms)
+
+    def _at(self, at_ms: int, act: Callable[..., None], argument: Any) -> None:
+        self._number += 1
+        heapq.heappush(self._heap, (at_ms, self.rng.random(), self._number, act, argument))
+
+    def _soon(self, act: Callable[..., None], argument: Any) -> None:
+        """After the time that a message takes."""
+        low, high = self._latency_ms
+        self._at(self.clock.now_ms + self.rng.randint(low, high), act, argument)
+
+    def _perform(self, what: tuple[int, Step]) -> None:
+        self.world.perform(*what)
+
+    # -- clients -----------------------------------------------------------------------------------
+
+    def _start(self, client: SimulatedClient) -> None:
+        life = self._lives[client.name] = self._lives.get(client.name, 0) + 1
+        rng = random.Random(f"{self.world.plan.seed} {client.name} {life}")
+        runner = _Runner(client, client.run(rng))
+        self._runners[client.name] = runner
+        self._soon(self._go_on, (runner, 0, None))
+
+    def _end(self, runner: _Runner) -> None:
+        runner.turn += 1
+        runner.script.close()
+        for info in runner.connections.values():
+            info.closed = True
+        runner.connections.clear()
+        self._runners.pop(runner.client.name, None)
+
+    def _crashed(self, client: SimulatedClient) -> None:
+        """A client's process dies, and another one starts in its place."""
+        runner = self._runners.get(client.name)
+        if runner is not None:
+            self._end(runner)
+            self._start(client)
+
+    def _go_on(self, what: tuple[_Runner, int, object]) -> None:
+        """Send the client an answer, or the error that came instead."""
+        runner, turn, value = what
+        if turn != runner.turn:
+            return
+        runner.turn = turn = turn + 1
+        try:
+            if isinstance(value, Exception):
+                wish = runner.script.throw(value)
+            else:
+                wish = runner.script.send(value)
+        except StopIteration:
+            self._end(runner)
+            return
+        if type(wish) is Sleep:
+            self._at(self.clock.now_ms + wish.ms, self._go_on, (runner, turn, None))
+        else:
+            assert isinstance(wish, Call)
+            self._call(runner, wish)
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def _call(self, runner: _Runner, call: Call) -> None:
+        runner.call = call
+        runner.since_ms = now_ms = self.clock.now_ms
+        runner.ruled = False
+        node_id = call.node_id
+        broker = self.world.cluster.processes.get(node_id)
+        if broker is None or broker.state not in (RUNNING, PAUSED):
+            self._drop(runner)
+            return
+        info = runner.connections.get(node_id)
+        if info is None:
+            self._connections += 1
+            info = ConnectionInfo(self._connections, "127.0.0.1", 10_000 + self._connections)
+            runner.connections[node_id] = info
+        turn = runner.turn
+        if broker.state == PAUSED:
+            self._at(now_ms + call.timeout_ms, self._impatient, (runner, turn))
+            self._backlog.setdefault(node_id, []).append(
+                lambda: self._serve(runner, turn, call, info)
+            )
+            return
+        self._serve(runner, turn, call, info)
+        if runner.turn == turn and runner.call is not None:
+            self._at(now_ms + call.timeout_ms, self._impatient, (runner, turn))
+
+    def _serve(self, runner: _Runner, turn: int, call: Call, info: ConnectionInfo) -> None:
+        """Let the broker handle a request, whether or not its client still waits."""
+        cluster = self.world.cluster
+        broker = cluster.processes.get(call.node_id)
+        if broker is None:
+            return
+        header = RequestHeader(call.api_key, call.version, turn, runner.client.client_id)
+        context = RequestContext(cluster, broker, LISTENER, header, info, self.clock.now_ms)
+        api = APIS[call.api_key]
+        if cluster.faults is not None:
+            asked = cluster.faults.ask(context.cluster, context, call.request)
+            if asked is not None:
+                runner.ruled = True
+                Ruled(
+                    context,
+                    call.request,
+                    asked,
+                    cluster.faults,
+                    lambda request: self._handle(context, request, api),
+                    lambda answer: self._answer(runner, turn, call, answer),
+                    lambda: self._cut_off(runner, turn),
+                ).begin()
+                return
+        response = self._handle(context, call.request, api)
+        if isinstance(response, Parked):
+            if not response.done:
+                context.is_late = True
+                response.on_complete = lambda: self._completed(runner, turn, call, response)
+                return
+            response = response.response
+        self._answer(runner, turn, call, response)
+
+    def _handle(self, context: RequestContext, request: Any, api: Api) -> Any:
+        try:
+            if context.cluster.authorizer is None:
+                return api.handle(context, request)
+            return guarded(api, context, request)
+        except ApiError as error:
+            return failure_response(api.key, context.api_version, request, error)
+
+    def _completed(self, runner: _Runner, turn: int, call: Call, parked: Parked[Any]) -> None:
+        broker = self.world.cluster.processes.get(call.node_id)
+        if broker is not None and broker.state == PAUSED:
+            self._backlog.setdefault(call.node_id, []).append(
+                lambda: self._answer(runner, turn, call, parked.response)
+            )
+            return
+        self._answer(runner, turn, call, parked.response)
+
+    def _answer(self, runner: _Runner, turn: int, call: Call, response: Any) -> None:
+        """Put an answer on its way. After it the client's patience does not matter any more."""
+        if turn != runner.turn:
+            return
+        self.answered += 1
+        if type(response) is EncodedResponse:
+            codec = response_codec(call.api_key, call.version)
+            response, _ = codec.decode(memoryview(b"".join(response.parts)))
+        elif isinstance(response, Outcome):
+            if response is not NO_RESPONSE:
+                self._drop(runner)
+                return
+            response = None
+        self.world.digest.add(self.clock.now_ms, runner.client.name, response)
+        runner.call = None
+        self._soon(self._go_on, (runner, turn, response))
+
+    def _drop(self, runner: _Runner) -> None:
+        """Let the client find its connection closed."""
+        assert runner.call is not None
+        node_id = runner.call.node_id
+        self.world.digest.add(self.clock.now_ms, runner.client.name, "disconnected")
+        self.world.history.counts["calls disconnected"] += 1
+        runner.call = None
+        runner.turn += 1
+        self._close(runner, node_id)
+        self._soon(self._go_on, (runner, runner.turn, Disconnected()))
+
+    def _cut_off(self, runner: _Runner, turn: int) -> None:
+        if turn == runner.turn and runner.call is not None:
+            self._drop(runner)
+
+    def _close(self, runner: _Runner, node_id: int) -> None:
+        info = runner.connections.pop(node_id, None)
+        if info is not None:
+            info.closed = True
+
+    def _impatient(self, what: tuple[_Runner, int]) -> None:
+        runner, turn = what
+        call = runner.call
+        if turn != runner.turn or call is None:
+            return
+        self._judge_silence(runner, call)
+        self.world.digest.add(self.clock.now_ms, runner.client.name, "timed out")
+        self.world.history.counts["calls timed out"] += 1
+        runner.call = None
+        self._close(runner, call.node_id)
+        self._go_on((runner, turn, RequestTimedOut()))
+
+    def _judge_silence(self, runner: _Runner, call: Call) -> None:
+        """A broker that ran all the time should have answered, unless a rule kept it."""
+        broker = self.world.cluster.processes.get(call.node_id)
+        if runner.ruled or broker is None or broker.state != RUNNING:
+            return
+        if self._changed_ms.get(call.node_id, 0) >= runner.since_ms:
+            return
+        self.world.laws.silent(runner.client.name, call, runner.since_ms)
+
+    # -- brokers -----------------------------------------------------------------------------------
+
+    def _broker_changed(self, broker: Broker) -> None:
+        node_id = broker.node_id
+        self._changed_ms[node_id] = self.clock.now_ms
+        if broker.state == RUNNING:
+            for later in self._backlog.pop(node_id, ()):
+                later()
+        elif broker.state != PAUSED:
+            self._backlog.pop(node_id, None)
+            for runner in list(self._runners.values()):
+                if runner.call is not None and runner.call.node_id == node_id:
+                    self._drop(runner)
+                else:
+                    self._close(runner, node_id)
+
+    def _restarted(self) -> None:
+        self._backlog.clear()
+        for runner in list(self._runners.values()):
+            if runner.call is not None:
+                self._drop(runner)
+            for node_id in list(runner.connections):
+                self._close(runner, node_id)
+        for node_id in self.world.cluster.processes:
+            self._changed_ms[node_id] = self.clock.now_ms
+        self.world.cluster.on_broker_state.append(self._broker_changed)
+
+    def _restored(self) -> None:
+        """Answers that are on their way are of a time that never was: they are lost."""
+        for number, (at_ms, draw, order, act, argument) in enumerate(self._heap):
+            if act == self._go_on and argument[2] is not None:
+                lost = (*argument[:2], Disconnected())
+                self._heap[number] = (at_ms, draw, order, act, lost)

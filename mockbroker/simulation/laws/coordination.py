@@ -1,0 +1,149 @@
+"""Laws of groups, committed offsets, answers, and of how it all ends."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from mockbroker.handlers.base import FORWARDED, FORWARDING_TIMEOUT_MS
+from mockbroker.simulation.history import Commit, Found
+from mockbroker.simulation.laws.base import Law
+from mockbroker.simulation.script import Call
+from mockbroker_protocol import ApiKey
+
+OFFSETS_TOPIC = "__consumer_offsets"
+
+
+class OwnedOnce(Law):
+    """Within a generation of a classic group no partition is given to two members, and no member
+    goes back to an earlier generation or epoch.
+    """
+
+    name = "partitions are owned once"
+
+    def conclude(self) -> None:
+        owners: dict[tuple[str, int, tuple[str, int]], str] = {}
+        epochs: dict[tuple[str, str], int] = {}
+        for owned in self.laws.history.owned:
+            if owned.group in self.laws.meddled_groups:
+                continue
+            member = (owned.group, owned.member)
+            if owned.epoch < epochs.get(member, -1):
+                self.broken(
+                    f"member {owned.member} of {owned.group} was given epoch {owned.epoch} "
+                    f"after epoch {epochs[member]}"
+                )
+            epochs[member] = owned.epoch
+            if owned.protocol != "classic":
+                continue
+            for tp in sorted(owned.partitions):
+                key = (owned.group, owned.epoch, tp)
+                other = owners.setdefault(key, owned.member)
+                if other != owned.member:
+                    self.broken(
+                        f"generation {owned.epoch} of {owned.group}: {tp[0]}-{tp[1]} is given to "
+                        f"{other} and to {owned.member}"
+                    )
+
+    def forget(self) -> None:
+        self.laws.history.owned.clear()
+
+
+class CommitsKept(Law):
+    """Whoever asks for a committed offset is told the one that was acknowledged last, or one that
+    came after it, unless an unclean election, a lost disk or a deletion took it.
+    """
+
+    name = "committed offsets are kept"
+
+    def conclude(self) -> None:
+        commits: dict[tuple[str, str, int], list[Commit]] = defaultdict(list)
+        for commit in self.laws.history.commits:
+            commits[commit.group, commit.topic, commit.partition].append(commit)
+        for found in self.laws.history.found:
+            where = (found.group, found.topic, found.partition)
+            if found.group not in self.laws.meddled_groups:
+                self._judge(found, commits[where])
+
+    def _judge(self, found: Found, commits: list[Commit]) -> None:
+        before = [c for c in commits if 0 <= c.acked <= found.asked and not c.voided]
+        if not before:
+            return
+        latest = max(before, key=lambda commit: commit.sent)
+        # What may have been written after it, or at the same time.
+        possible = {
+            commit.offset
+            for commit in commits
+            if commit.sent <= found.told
+            and (commit.acked < 0 or commit.doubtful or commit.acked >= latest.sent)
+        }
+        if found.offset not in possible:
+            self.broken(
+                f"group {found.group} was told {found.offset} for {found.topic}-{found.partition} "
+                f"at {found.at_ms - self.laws.start_ms} ms, when {latest.offset} was acknowledged"
+            )
+
+    def forget(self) -> None:
+        history = self.laws.history
+        history.commits.clear()
+        history.found.clear()
+
+
+class Answered(Law):
+    """A broker that runs answers every request in time: what it parks, by the deadline that the
+    request gives it.
+    """
+
+    name = "requests are answered in time"
+
+    def silent(self, client: str, call: Call, since_ms: int) -> None:
+        """A client has lost its patience with a broker that ran all the time."""
+        if call.timeout_ms <= longest_ms(call):
+            return
+        self.broken(
+            f"{call.api_key.name} v{call.version} of {client} to broker {call.node_id}, sent at "
+            f"{since_ms - self.laws.start_ms} ms, had no answer after {call.timeout_ms} ms"
+        )
+
+
+_SLACK_MS = 1_000
+_COMMIT_MS = 5_000  # offsets.commit.timeout.ms
+_BETWEEN_BROKERS_MS = 30_000  # request.timeout.ms
+
+
+def longest_ms(call: Call) -> int:
+    """How long a broker may take over a request, in ms."""
+    if call.api_key.name in FORWARDED:  # those wait for a controller, if there is none
+        return FORWARDING_TIMEOUT_MS + _SLACK_MS
+    request = call.request
+    match call.api_key:
+        case ApiKey.FETCH:
+            longest_ms: int = request.max_wait_ms
+        case ApiKey.PRODUCE if request.transactional_id is None:
+            longest_ms = request.timeout_ms
+        case ApiKey.PRODUCE:  # first it is asked whether there is such a transaction
+            longest_ms = request.timeout_ms + _BETWEEN_BROKERS_MS
+        case ApiKey.DELETE_RECORDS:
+            longest_ms = request.timeout_ms
+        case ApiKey.JOIN_GROUP:
+            longest_ms = request.rebalance_timeout_ms + request.session_timeout_ms + _COMMIT_MS
+        case ApiKey.SYNC_GROUP:
+            longest_ms = _BETWEEN_BROKERS_MS
+        case ApiKey.INIT_PRODUCER_ID | ApiKey.ADD_PARTITIONS_TO_TXN | ApiKey.END_TXN:
+            longest_ms = _BETWEEN_BROKERS_MS
+        case ApiKey.ADD_OFFSETS_TO_TXN | ApiKey.TXN_OFFSET_COMMIT:
+            longest_ms = _BETWEEN_BROKERS_MS
+        case _:
+            longest_ms = _COMMIT_MS
+    return longest_ms + _SLACK_MS
+
+
+class AtRest(Law):
+    """Once faults stop and time passes, everything comes to rest: brokers that run are not fenced,
+    no transaction is open, every replica is in sync, and every group is stable or empty.
+    """
+
+    name = "everything comes to rest"
+
+    def conclude(self) -> None:
+        for sentence in self.laws.world.unsettled():
+            self.broken(sentence)

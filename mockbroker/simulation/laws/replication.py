@@ -1,0 +1,197 @@
+"""Laws of one partition and its replicas."""
+
+from __future__ import annotations
+
+from mockbroker.core.events import Event, IsrChanged, LeaderChanged, WatermarkMoved
+from mockbroker.core.partition import Partition
+from mockbroker.simulation import observe
+from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
+from mockbroker.simulation.observe import ReplicaView
+
+_CHANGES_BETWEEN = 15
+
+
+class WatermarksInOrder(Law):
+    """On every leader the log start is at most the last stable offset, that at most the high
+    watermark, and that at most the log end.
+    """
+
+    name = "watermarks are in order"
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        for view in views:
+            log = view.log
+            if view.leads and not (
+                log.start_offset <= view.last_stable_offset <= view.high_watermark <= log.end_offset
+            ):
+                self.broken(
+                    f"{name_of(partition)} on broker {view.node_id}: log start {log.start_offset}, "
+                    f"last stable offset {view.last_stable_offset}, high watermark "
+                    f"{view.high_watermark}, log end {log.end_offset}"
+                )
+
+
+class HighWatermarkRises(Law):
+    """The high watermark of a leader does not go back within a leader epoch, unless an action puts
+    it somewhere.
+    """
+
+    name = "the high watermark rises"
+
+    def begin(self) -> None:
+        self._seen: dict[tuple[Key, int, int], int] = {}
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        for view in views:
+            if not view.leads:
+                continue
+            where = (key_of(partition), view.node_id, view.leader_epoch)
+            former = self._seen.get(where, 0)
+            if view.high_watermark < former:
+                self.broken(
+                    f"{name_of(partition)} on broker {view.node_id}, epoch {view.leader_epoch}: "
+                    f"from {former} back to {view.high_watermark}"
+                )
+            self._seen[where] = view.high_watermark
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, WatermarkMoved) and event.cause and self._seen:
+            topic = self.laws.cluster.topics.get(event.topic)
+            for where in [w for w in self._seen if topic and w[0][0] == topic.topic_id]:
+                del self._seen[where]
+
+    def forget(self) -> None:
+        self._seen.clear()
+
+
+class OneLeaderAnEpoch(Law):
+    """No two brokers lead a partition under the same epoch, and epochs only rise."""
+
+    name = "one leader an epoch"
+
+    def begin(self) -> None:
+        self._leaders: dict[tuple[Key, int], int] = {}
+        self._latest: dict[Key, int] = {}
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        key = key_of(partition)
+        for view in views:
+            if not view.leads:
+                continue
+            known = self._leaders.setdefault((key, view.leader_epoch), view.node_id)
+            if known != view.node_id:
+                self.broken(
+                    f"{name_of(partition)}: brokers {known} and {view.node_id} under epoch "
+                    f"{view.leader_epoch}"
+                )
+        latest = self._latest.get(key, -1)
+        if partition.leader_epoch < latest:
+            self.broken(
+                f"{name_of(partition)}: epoch {partition.leader_epoch} after epoch {latest}"
+            )
+        self._latest[key] = partition.leader_epoch
+
+
+class ReplicasAgree(Law):
+    """Replicas in the ISR have all that is below the leader's high watermark, and the same batches
+    as the leader.
+    """
+
+    name = "replicas agree"
+
+    def begin(self) -> None:
+        self._checked: dict[tuple[Key, int], tuple[tuple[int, ...], int]] = {}
+        # How often a partition may change before it is compared again.
+        self._changes: dict[Key, int] = {}
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, LeaderChanged | IsrChanged):
+            self._changes.clear()
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        if len(views) < 2:
+            return
+        key = key_of(partition)
+        left = self._changes.get(key, 0)
+        self._changes[key] = left - 1 if left else _CHANGES_BETWEEN
+        if not left:
+            self._compare_all(partition, views)
+
+    def conclude(self) -> None:
+        for partition in observe.partitions(self.laws.cluster):
+            self._compare_all(partition, observe.replicas(self.laws.cluster, partition))
+
+    def _compare_all(self, partition: Partition, views: list[ReplicaView]) -> None:
+        leader = next((view for view in views if view.node_id == partition.leader_id), None)
+        if leader is None:
+            return
+        for view in views:
+            if view.log is not leader.log and view.node_id in partition.isr:
+                self._compare(partition, leader, view)
+
+    def _compare(self, partition: Partition, leader: ReplicaView, view: ReplicaView) -> None:
+        one, other = leader.log, view.log
+        key = key_of(partition)
+        if other.end_offset < leader.high_watermark and key not in self.laws.torn:
+            self.broken(
+                f"{name_of(partition)}: broker {view.node_id} of the ISR {partition.isr} ends at "
+                f"{other.end_offset}, below the high watermark {leader.high_watermark} of leader "
+                f"{leader.node_id}"
+            )
+        if observe.has_holes(one) or observe.has_holes(other):
+            return
+        end = min(leader.high_watermark, other.end_offset)
+        begin = max(one.start_offset, other.start_offset)
+        where = (key, view.node_id)
+        # Whatever is cut or exchanged makes another mark, and all is compared again.
+        mark = (id(one), one.cuts, id(other), other.cuts)
+        known = self._checked.get(where)
+        if known is not None and known[0] == mark:
+            begin = max(begin, known[1])
+        if begin >= end:
+            return
+        if observe.bytes_between(one, begin, end) != observe.bytes_between(other, begin, end):
+            self.broken(
+                f"{name_of(partition)}: broker {view.node_id} has other records than leader "
+                f"{leader.node_id} between {begin} and {end}"
+            )
+        self._checked[where] = (mark, end)
+
+    def forget(self) -> None:
+        self._checked.clear()
+
+
+class OffsetsDense(Law):
+    """The batches of a log follow each other without a gap, unless it is compacted."""
+
+    name = "offsets are dense"
+
+    def conclude(self) -> None:
+        for partition in observe.partitions(self.laws.cluster):
+            if observe.has_holes(partition.log):
+                continue
+            expected = None
+            for batch in observe.batches(partition.log):
+                if expected is not None and batch.base_offset != expected:
+                    self.broken(
+                        f"{name_of(partition)}: {batch.base_offset} comes where {expected} should"
+                    )
+                expected = batch.last_offset + 1
+            if expected is not None and expected != partition.log_end_offset:
+                self.broken(
+                    f"{name_of(partition)} ends at {partition.log_end_offset}, and its last batch "
+                    f"at {expected}"
+                )
+
+
+class Losses(Law):
+    """Not a law, but what laws forgive: what unclean elections and lost disks may take."""
+
+    name = "losses are noted"
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, LeaderChanged) and event.unclean:
+            self.laws.unclean.add((event.topic, event.partition))
+            partition = self.laws.cluster.partition(event.topic, event.partition)
+            if partition is not None:
+                self.laws.tear(partition)

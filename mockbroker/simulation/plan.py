@@ -1,0 +1,217 @@
+"""A simulation as data: the cluster, its clients, and what is done to them, step by step.
+
+A plan is all there is to know: the same plan gives the same run. It is written as JSON or YAML.
+`generate` makes one of a seed, shrinking makes smaller ones of it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from mockbroker.core.errors import ConfigError
+from mockbroker.core.faults.actions import parse_action
+from mockbroker.core.faults.convert import nearest
+from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.faults.rules import parse_plan as parse_rules
+from mockbroker.core.profiles import profile_of
+
+FORMAT = 1
+
+ClientKind = Literal["producer", "transactional", "classic", "consumer", "reader", "admin"]
+
+# What a step may be besides an action on the cluster.
+ADD_RULE = "add_rule"
+REMOVE_RULES = "remove_rules"
+SNAPSHOT = "snapshot"
+RESTORE = "restore"
+RESTART = "restart"
+CRASH_CLIENT = "crash_client"
+OWN_STEPS = (ADD_RULE, REMOVE_RULES, SNAPSHOT, RESTORE, RESTART, CRASH_CLIENT)
+
+
+class PlanError(Exception):
+    """A plan cannot be carried out; the message says where, and what to do."""
+
+
+class TopicSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A topic that is there from the start."""
+
+    name: str
+    partitions: int = 1
+    replication_factor: int = 1
+    configs: dict[str, str] = {}
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The cluster, and how long it is disturbed. `latency_ms` bounds the time of an answer."""
+
+    brokers: int = 3
+    kafka_version: str = "4.3"
+    configs: dict[str, str] = {}
+    topics: list[TopicSettings] = []
+    duration_ms: int = 10_000
+    latency_ms: tuple[int, int] = (0, 3)
+
+
+class ClientSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One client. What its kind has no use for is ignored.
+
+    `release` is the Kafka release whose protocol versions it speaks, `operations` how many rounds
+    it goes (records or transactions written, polls, requests of an admin), `pause_ms` bounds the
+    time between two of them. `input` and `group` of a transactional client make it
+    consume-transform-produce.
+    """
+
+    kind: ClientKind
+    name: str
+    release: str = "4.3"
+    topics: list[str] = []
+    operations: int = 20
+    start_ms: int = 0
+    pause_ms: tuple[int, int] = (0, 50)
+    acks: int = -1
+    idempotent: bool = True
+    transactional_id: str = ""
+    transaction_timeout_ms: int = 10_000
+    abort_share: float = 0.2
+    input: str = ""
+    group: str = ""
+    instance_id: str | None = None
+    assignor: str = ""
+    session_timeout_ms: int = 6_000
+    rebalance_timeout_ms: int = 5_000
+    read_committed: bool = True
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is done at a time, in ms since the start: an action on the cluster by its name, or one
+    of `OWN_STEPS`.
+    """
+
+    at_ms: int
+    do: str
+    arguments: dict[str, Any] = {}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One simulation. `seed` decides all that is drawn while it runs."""
+
+    seed: int
+    settings: Settings = Settings()
+    clients: list[ClientSettings] = []
+    steps: list[Step] = []
+    format: int = FORMAT
+
+    def to_json(self) -> str:
+        """The plan as text that `read` takes."""
+        data = {"format": self.format, **msgspec.to_builtins(self)}
+        return json.dumps(data, indent=2) + "\n"
+
+
+T = TypeVar("T")
+
+
+def parse(data: object) -> Plan:
+    """A plan from plain data. Raises PlanError that says what is wrong with which part."""
+    if not isinstance(data, dict):
+        raise PlanError("a plan is an object with seed, settings, clients and steps")
+    found = data.get("format", FORMAT)
+    if found != FORMAT:
+        raise PlanError(
+            f"the plan is of format {found!r}, and this version reads {FORMAT}: run it with the "
+            "version of mockbroker that wrote it, or simulate its seed anew"
+        )
+    _check_names(data)
+    try:
+        plan = msgspec.convert(data, Plan)
+    except msgspec.ValidationError as error:
+        raise PlanError(str(error)) from None
+    check(plan)
+    return plan
+
+
+def read(path: Path) -> Plan:
+    """The plan in a JSON or YAML file. Raises PlanError."""
+    try:
+        text = path.read_text("utf-8")
+    except OSError as error:
+        raise PlanError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        if path.suffix in (".yaml", ".yml"):
+            import yaml  # type: ignore[import-untyped]
+
+            data = yaml.safe_load(text)
+        else:
+            data = json.loads(text)
+    except Exception as error:  # of either parser
+        raise PlanError(f"{path} is neither JSON nor YAML: {error}") from None
+    try:
+        return parse(data)
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from None
+
+
+def _check_names(data: dict[str, Any]) -> None:
+    """Refuse unknown fields, which msgspec would ignore."""
+    parts: list[tuple[str, object, type[msgspec.Struct]]] = [
+        ("", data, Plan),
+        ("settings", data.get("settings"), Settings),
+    ]
+    settings = data.get("settings")
+    topics = settings.get("topics") if isinstance(settings, dict) else None
+    lists: list[tuple[str, object, type[msgspec.Struct]]] = [
+        ("settings.topics", topics, TopicSettings),
+        ("clients", data.get("clients"), ClientSettings),
+        ("steps", data.get("steps"), Step),
+    ]
+    for name, items, type_ in lists:
+        if isinstance(items, list):
+            parts += [(f"{name}[{n}]", item, type_) for n, item in enumerate(items)]
+    for path, part, type_ in parts:
+        if isinstance(part, dict):
+            for name in part:
+                if name not in type_.__struct_fields__:
+                    hint = nearest(str(name), type_.__struct_fields__)
+                    raise PlanError(f"{path or 'plan'}: unknown field {name!r}{hint}")
+
+
+def check(plan: Plan) -> None:
+    """Raise PlanError where a plan names what does not exist."""
+    settings = plan.settings
+    try:
+        profile_of(settings.kafka_version)
+        for client in plan.clients:
+            profile_of(client.release)
+    except ConfigError as error:
+        raise PlanError(str(error)) from None
+    if settings.brokers < 1:
+        raise PlanError("settings.brokers: a cluster has at least one broker")
+    names = [client.name for client in plan.clients]
+    for number, client in enumerate(plan.clients):
+        if client.name in names[:number]:
+            raise PlanError(f"clients[{number}].name: there are two clients {client.name!r}")
+        known = {topic.name for topic in settings.topics}
+        for topic in (*client.topics, *([client.input] if client.input else ())):
+            if topic not in known:
+                hint = nearest(topic, known)
+                raise PlanError(f"clients[{number}]: there is no topic {topic!r}{hint}")
+    for number, step in enumerate(plan.steps):
+        _check_step(step, f"steps[{number}]", names)
+
+
+def _check_step(step: Step, path: str, clients: list[str]) -> None:
+    try:
+        if step.do == ADD_RULE:
+            parse_rules(step.arguments, "rule")
+        elif step.do == CRASH_CLIENT:
+            name = step.arguments.get("client")
+            if name not in clients:
+                raise PlanError(f"{path}: there is no client {name!r}{nearest(str(name), clients)}")
+        elif step.do not in OWN_STEPS:
+            parse_action(step.do, step.arguments)
+    except RuleError as error:
+        raise PlanError(f"{path}: {error}") from None

@@ -1,0 +1,289 @@
+"""From a seed to a plan.
+
+Each seed draws its own world first: how many brokers, which release, which configs, which clients,
+and which kinds of faults there are at all. A run in which everything happens at once finds less
+than many runs in which some of it does (swarm testing).
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from mockbroker.core.faults.actions import ACTIONS
+from mockbroker.simulation import plan as plans
+from mockbroker.simulation.drawing import Names, draw_action
+from mockbroker.simulation.plan import ClientSettings, Plan, Settings, Step, TopicSettings
+
+RELEASES = ("2.8", "3.3", "3.6", "3.9", "4.0", "4.1", "4.2", "4.3", "4.3", "4.3")
+NEW_PROTOCOL_SINCE = ("4.0", "4.1", "4.2", "4.3")
+OPERATIONS = 200  # of all clients together, roughly
+
+# What takes back what an action did, most of the time.
+_REMEDIES: dict[str, tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...]] = {
+    "stop_broker": (("start_broker", ("node",), {}),),
+    "pause_broker": (("resume_broker", ("node",), {}),),
+    "remove_broker": (("add_broker", ("node",), {}),),
+    "fail_log_dir": (
+        ("stop_broker", ("node",), {"how": "controlled"}),
+        ("start_broker", ("node",), {}),
+    ),
+    "cut_network": (("heal_network", (), {}),),
+    "lag_follower": (("lag_follower", ("topic", "partition", "node"), {"release": True}),),
+    "hold_high_watermark": (("hold_high_watermark", ("topic", "partition"), {"release": True}),),
+    "set_high_watermark": (("hold_high_watermark", ("topic", "partition"), {"release": True}),),
+    "hold_last_stable_offset": (
+        ("hold_last_stable_offset", ("topic", "partition"), {"release": True}),
+    ),
+    "hang_transaction": (("hang_transaction", ("transactional_id",), {"release": True}),),
+    "drop_leader": (("shuffle_leaders", ("topic",), {}),),
+}
+_REMEDY_SHARE = 0.85
+
+_EFFECTS: tuple[dict[str, Any], ...] = (
+    {"delay": {"by": 40}},
+    {"delay": {"uniform": [0, 3_000]}},
+    {"delay": {"by": 8_000, "phase": "after"}},
+    {"drop_request": {}},
+    {"drop_reply": {"then": "close"}},
+    {"drop_reply": {}},
+    {"close": {"phase": "before"}},
+    {"close": {"phase": "after"}},
+    {"throttle": {"by": 100}},
+)
+_ERRORS = ("NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "COORDINATOR_LOAD_IN_PROGRESS")
+_APIS = (
+    "Produce",
+    "Fetch",
+    "JoinGroup",
+    "SyncGroup",
+    "Heartbeat",
+    "OffsetCommit",
+    "InitProducerId",
+    "EndTxn",
+    "TxnOffsetCommit",
+    "FindCoordinator",
+    "Metadata",
+)
+
+# What would end a simulation rather than disturb it, or needs what no simulation has.
+_LEFT_OUT = frozenset(("revoke_acl",))
+
+
+def generate(seed: int) -> Plan:
+    """The plan of a seed; the same one always."""
+    return _Drawing(seed).plan()
+
+
+class _Drawing:
+    """One plan on its way."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._rng = random.Random(f"plan {seed}")
+
+    def _chance(self, share: float) -> bool:
+        return self._rng.random() < share
+
+    def plan(self) -> Plan:
+        rng = self._rng
+        settings = self._settings()
+        clients = self._clients(settings)
+        steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35)))
+        return Plan(seed=self._seed, settings=settings, clients=clients, steps=steps)
+
+    # -- the cluster -------------------------------------------------------------------------------
+
+    def _settings(self) -> Settings:
+        rng = self._rng
+        brokers = rng.choice((3, 3, 3, 4, 5))
+        factor = rng.choice((2, 3, 3))
+        configs = {
+            "offsets.topic.num.partitions": str(rng.choice((1, 2, 3))),
+            "offsets.topic.replication.factor": "3",
+            "transaction.state.log.num.partitions": str(rng.choice((1, 2))),
+            "transaction.state.log.replication.factor": "3",
+            "transaction.state.log.min.isr": rng.choice(("1", "2")),
+            "min.insync.replicas": rng.choice(("1", "2")),
+            "group.initial.rebalance.delay.ms": rng.choice(("0", "0", "500")),
+            "group.min.session.timeout.ms": "1000",
+        }
+        if self._chance(0.35):
+            configs["mockbroker.replication"] = "stepwise"
+        if self._chance(0.2):
+            configs["unclean.leader.election.enable"] = "true"
+        if self._chance(0.3):
+            configs["replica.lag.time.max.ms"] = rng.choice(("1000", "10000"))
+        if self._chance(0.3):
+            configs["mockbroker.coordinator.load.ms"] = rng.choice(("50", "500"))
+        topics = [
+            TopicSettings(
+                name=name,
+                partitions=rng.randint(1, 3),
+                replication_factor=factor,
+                configs={"segment.bytes": "1048576"} if self._chance(0.2) else {},
+            )
+            for name in ("orders", "payments")[: rng.choice((1, 2, 2))]
+        ]
+        return Settings(
+            brokers=brokers,
+            kafka_version=rng.choice(RELEASES),
+            configs=configs,
+            topics=topics,
+            duration_ms=rng.choice((5_000, 15_000, 40_000)),
+            latency_ms=rng.choice(((0, 0), (0, 3), (1, 30))),
+        )
+
+    # -- clients -----------------------------------------------------------------------------------
+
+    def _clients(self, settings: Settings) -> list[ClientSettings]:
+        rng = self._rng
+        kinds = ["producer", rng.choice(("transactional", "producer"))]
+        kinds += rng.choices(
+            ("transactional", "classic", "consumer", "reader", "admin", "pipeline", "classic"),
+            k=rng.randint(1, 4),
+        )
+        if "reader" not in kinds:
+            kinds.append("reader")
+        new_protocol = settings.kafka_version in NEW_PROTOCOL_SINCE
+        kinds = [kind if new_protocol or kind != "consumer" else "classic" for kind in kinds]
+        budget = OPERATIONS // len(kinds)
+        made = [self._client(number, kind, settings, budget) for number, kind in enumerate(kinds)]
+        return [each for each in made if each is not None]
+
+    def _client(self, number: int, kind: str, settings: Settings, budget: int) -> ClientSettings:
+        rng = self._rng
+        topics = [topic.name for topic in settings.topics]
+        pause_ms = (0, max(1, settings.duration_ms * 2 // max(1, budget)))
+        common: dict[str, Any] = {
+            "name": f"{kind}-{number}",
+            "topics": topics,
+            "operations": budget,
+            "pause_ms": pause_ms,
+            "start_ms": rng.choice((0, 0, rng.randrange(settings.duration_ms // 2))),
+        }
+        if self._chance(0.25):
+            common["release"] = rng.choice(RELEASES)
+        if kind == "consumer" and common.get("release", "4.3") not in NEW_PROTOCOL_SINCE:
+            del common["release"]
+        match kind:
+            case "producer":
+                idempotent = self._chance(0.7)
+                acks = -1 if idempotent else rng.choice((-1, -1, 1, 0))
+                return ClientSettings(kind="producer", idempotent=idempotent, acks=acks, **common)
+            case "transactional" | "pipeline":
+                common["operations"] = max(2, budget // 5)
+                common["pause_ms"] = (0, pause_ms[1] * 5)
+                pipeline: dict[str, Any] = {}
+                if kind == "pipeline":
+                    pipeline = {
+                        "input": topics[0],
+                        "topics": topics[-1:],
+                        "group": f"pipeline-{number}",
+                    }
+                return ClientSettings(
+                    kind="transactional",
+                    transactional_id=f"tx-{rng.choice((number, number, number, 0))}",
+                    transaction_timeout_ms=rng.choice((2_000, 10_000)),
+                    abort_share=rng.choice((0.0, 0.2, 0.5)),
+                    **{**common, **pipeline},
+                )
+            case "classic" | "consumer":
+                return ClientSettings(
+                    kind=kind,
+                    group=f"{kind}-group",
+                    instance_id=f"static-{number}" if self._chance(0.3) else None,
+                    assignor=rng.choice(("", "uniform", "range")) if kind == "consumer" else "",
+                    session_timeout_ms=rng.choice((3_000, 6_000)),
+                    rebalance_timeout_ms=rng.choice((3_000, 5_000)),
+                    read_committed=self._chance(0.7),
+                    **common,
+                )
+            case "reader":
+                return ClientSettings(kind="reader", read_committed=self._chance(0.6), **common)
+            case _:
+                common["operations"] = max(2, budget // 4)
+                common["pause_ms"] = (0, pause_ms[1] * 4)
+                return ClientSettings(kind="admin", **common)
+
+    # -- what is done ------------------------------------------------------------------------------
+
+    def _steps(self, settings: Settings, clients: list[ClientSettings], count: int) -> list[Step]:
+        rng = self._rng
+        names = self._names(settings, clients)
+        actions = sorted(set(ACTIONS) - _LEFT_OUT)
+        kinds = rng.sample(actions, rng.randint(2, 8))
+        # The network and the life of brokers are where most goes wrong.
+        kinds += rng.choices(
+            ("cut_network", "cut_network", "stop_broker", "pause_broker", "move_leader"),
+            k=rng.randint(2, 6),
+        )
+        for own, share in (
+            (plans.ADD_RULE, 0.4),
+            (plans.CRASH_CLIENT, 0.3),
+            (plans.RESTART, 0.1),
+        ):
+            if self._chance(share):
+                kinds.append(own)
+        if self._chance(0.06):
+            kinds += [plans.SNAPSHOT, plans.RESTORE]
+        steps: list[Step] = []
+        for _ in range(count):
+            steps += self._some_steps(rng.choice(kinds), settings, clients, names)
+        return sorted(steps, key=lambda step: step.at_ms)
+
+    def _names(self, settings: Settings, clients: list[ClientSettings]) -> Names:
+        internal = ["__consumer_offsets", "__transaction_state"]
+        return Names(
+            nodes=tuple(range(1, settings.brokers + 1)),
+            topics=tuple(topic.name for topic in settings.topics) * 2 + tuple(internal),
+            partitions_max=max(topic.partitions for topic in settings.topics),
+            groups=tuple(sorted({client.group for client in clients if client.group})),
+            transactional_ids=tuple(
+                sorted({c.transactional_id for c in clients if c.transactional_id})
+            ),
+            instance_ids=tuple(sorted({c.instance_id for c in clients if c.instance_id})),
+            client_ids=tuple(client.name for client in clients),
+        )
+
+    def _some_steps(
+        self, name: str, settings: Settings, clients: list[ClientSettings], names: Names
+    ) -> list[Step]:
+        """A step, and what takes it back."""
+        rng = self._rng
+        at_ms = rng.randrange(settings.duration_ms)
+        match name:
+            case plans.ADD_RULE:
+                later = at_ms + rng.choice((500, 3_000, 10_000))
+                return [
+                    Step(at_ms=at_ms, do=name, arguments=self._rule()),
+                    Step(at_ms=later, do=plans.REMOVE_RULES),
+                ]
+            case plans.CRASH_CLIENT:
+                arguments: dict[str, Any] | None = {"client": rng.choice(clients).name}
+            case plans.RESTART | plans.SNAPSHOT | plans.RESTORE:
+                arguments = {}
+            case _:
+                arguments = draw_action(name, names, rng)
+        if arguments is None:
+            return []
+        steps = [Step(at_ms=at_ms, do=name, arguments=arguments)]
+        if name in _REMEDIES and self._chance(_REMEDY_SHARE):
+            later = at_ms
+            for remedy, kept, added in _REMEDIES[name]:
+                later += rng.choice((10, 300, 1_500, 5_000, 12_000))
+                same = {key: arguments[key] for key in kept if key in arguments}
+                steps.append(Step(at_ms=later, do=remedy, arguments={**same, **added}))
+        return steps
+
+    def _rule(self) -> dict[str, Any]:
+        rng = self._rng
+        effect = rng.choice(_EFFECTS)
+        if self._chance(0.3):
+            kind = rng.choice(("error", "error_after"))
+            effect = {kind: {"code": rng.choice(_ERRORS)}}
+        return {
+            "match": {"api": rng.choice(_APIS)},
+            "when": {"probability": rng.choice((0.1, 0.3, 0.7))},
+            "do": effect,
+        }
