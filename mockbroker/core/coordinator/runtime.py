@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from mockbroker.core.broker_life import STOPPED
 from mockbroker.core.coordinator.shard import CoordinatorShard
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker_protocol import ErrorCode
@@ -71,6 +72,8 @@ class CoordinatorRuntime(Generic[S]):
             return ErrorCode.NOT_COORDINATOR
         shard = self._shards.get(partition.index)
         if shard is None or shard.unloaded or shard.partition is not partition:
+            if not self._may_load(partition):
+                return ErrorCode.NOT_COORDINATOR
             shard = self._open(partition)
             load_ms = self.cluster.config_int(LOAD_MS)
             if load_ms:
@@ -101,9 +104,15 @@ class CoordinatorRuntime(Generic[S]):
                 return  # there is a topic of that name again
             shard.unload()
             shard = None
-        leads = partition.leader_id == self.broker_id and not partition.deleted
-        if leads and shard is None and partition.log.end_offset > partition.log.start_offset:
+        is_empty = partition.log.end_offset == partition.log.start_offset
+        if shard is None and not is_empty and self._may_load(partition):
             self._load_later(self._open(partition), self.cluster.config_int(LOAD_MS))
+
+    def _may_load(self, partition: Partition) -> bool:
+        """Whether this broker leads the partition, and its process is there to do so."""
+        broker = self.cluster.process_of(self.broker_id)
+        leads = partition.leader_id == self.broker_id and not partition.deleted
+        return leads and broker is not None and broker.state != STOPPED
 
     def reload(self, partition: Partition, load_ms: int) -> None:
         """Forget what is in a partition and read it anew, which takes `load_ms`."""

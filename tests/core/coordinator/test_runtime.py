@@ -127,6 +127,18 @@ def test_an_empty_partition_is_not_read_before_somebody_asks(kind: Kind) -> None
     assert coordinator.shard(empty) in coordinator.loaded()
 
 
+@both
+def test_a_process_that_has_ended_coordinates_nothing(kind: Kind) -> None:
+    """Even if it is still the leader for the controller, and somebody asks."""
+    node, coordinator, partition = kind()
+    node.cluster.stop_broker(coordinator.broker_id, "unclean", fence_after_ms=DAY_MS)
+    assert partition.leader_id == coordinator.broker_id
+    coordinator.partition_heard(partition)
+    assert set(coordinator.shards()) == {E.NOT_COORDINATOR}
+    node.advance(0)
+    assert coordinator.loaded() == []
+
+
 def cut_for_a_moment(node: GroupNode, broker: int) -> None:
     """A broker loses the controller, and has it back before anybody else has led for it."""
     node.cluster.cut_network(broker, fence_after_ms=3000)
