@@ -72,9 +72,21 @@ def test_what_was_heard_of_is_read_at_the_next_turn(kind: Kind) -> None:
     node, coordinator, partition = kind()
     coordinator.unload()
     coordinator.partition_heard(partition)
-    assert coordinator.shard(partition) is E.COORDINATOR_LOAD_IN_PROGRESS
+    assert coordinator.loaded() == []
     node.advance(0)
-    assert coordinator.shard(partition) in coordinator.loaded()
+    assert [shard.partition for shard in coordinator.loaded()] == [partition]
+
+
+@pytest.mark.parametrize(("kind", "answers"), [(groups, True), (transactions, False)])
+def test_a_question_before_that_turn_has_groups_read_and_transactions_wait(
+    kind: Kind, answers: bool
+) -> None:
+    _, coordinator, partition = kind()
+    coordinator.unload()
+    coordinator.partition_heard(partition)
+    early = coordinator.shard(partition)
+    assert (early in coordinator.loaded()) == answers
+    assert (early is E.COORDINATOR_LOAD_IN_PROGRESS) != answers
 
 
 @both
