@@ -108,7 +108,10 @@ class CoordinatorRuntime(Generic[S]):
             if load_ms or not self.reads_when_asked:
                 self._open(partition, load_ms)
             else:
-                self.cluster.timers.call_at(self.cluster.now_ms(), partial(self.shard, partition))
+                self.cluster.timers.call_at(self.cluster.now_ms(), partial(self._ask, partition))
+
+    def _ask(self, partition: Partition) -> None:
+        self.shard(partition)
 
     def _may_load(self, partition: Partition) -> bool:
         """Whether this broker leads the partition, and its process is there to do so."""
