@@ -6,7 +6,7 @@ epoch, ISR, eligible leaders, replicas, what is offline, and the errors of Metad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pytest
@@ -243,8 +243,8 @@ class Nodes:
         return answer.error_code, answer.leader_epoch, answer.end_offset
 
 
-def ours() -> Iterator[Nodes]:
-    with Cluster(brokers=3, node_ids=[1, 2, 3], configs=SESSION) as kafka:
+def ours(configs: Mapping[str, str] = SESSION) -> Iterator[Nodes]:
+    with Cluster(brokers=3, node_ids=[1, 2, 3], configs=configs) as kafka:
         yield Nodes(
             kafka.endpoint,
             lambda node, kill: kafka.stop_broker(node, how="unclean" if kill else "controlled"),
@@ -252,8 +252,8 @@ def ours() -> Iterator[Nodes]:
         )
 
 
-def real() -> Iterator[Nodes]:
-    with RealKafka(brokers=3, configs=SESSION) as kafka:
+def real(configs: Mapping[str, str] = SESSION) -> Iterator[Nodes]:
+    with RealKafka(brokers=3, configs=configs) as kafka:
         yield Nodes(
             lambda node: kafka.addresses[node],
             lambda node, kill: kafka.stop_node(node, kill=kill),
