@@ -33,6 +33,7 @@ from tests.support.waiting import wait_until
 
 OFFSETS = "__consumer_offsets"
 TOPIC = "spread"
+SESSION_MS = 300_000  # longer than all that is waited for here
 CONFIGS = SESSION | {
     "min.insync.replicas": "3",
     "offsets.topic.replication.factor": "3",
@@ -74,9 +75,9 @@ class Groups:
 
     def member(self, group: str) -> str:
         """A member whose JoinGroup is answered."""
-        session = {"session_timeout_ms": 300_000}
-        given: str = self.ask(join_request(group, **session), 9).member_id
-        assert self.ask(join_request(group, given, **session), 9).error_code == 0
+        given: str = self.ask(join_request(group, session_timeout_ms=SESSION_MS), 9).member_id
+        again = join_request(group, given, session_timeout_ms=SESSION_MS)
+        assert self.ask(again, 9).error_code == 0
         return given
 
     def sync(self, group: str, member: str, generation: int = 1) -> int:
