@@ -115,7 +115,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def _may_load(self, partition: Partition) -> bool:
         """Whether this broker leads the partition, and its process is there to do so."""
-        broker = self.cluster.process_of(self.broker_id)
+        broker = self.cluster.processes.get(self.broker_id)
         leads = partition.leader_id == self.broker_id and not partition.deleted
         return leads and broker is not None and broker.state != STOPPED
 
