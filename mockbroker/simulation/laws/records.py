@@ -26,8 +26,15 @@ class AcknowledgedKept(Law):
         self._sorted = 0  # how many acknowledgements are in `_by_key`
         self._by_key: dict[Key, list[Sent]] = {}
         self._suspect: set[tuple[str, int]] = set()
+        # Who led when, of partitions with an unclean election: (since ms, leader).
+        self._leaders: dict[tuple[str, int], list[tuple[int, int]]] = {}
 
     def happened(self, event: Event) -> None:
+        if isinstance(event, LeaderChanged):
+            where = (event.topic, event.partition)
+            if event.unclean or where in self._leaders:
+                known = self._leaders.setdefault(where, [])
+                known.append((event.at_ms, event.leader_id))
         if isinstance(event, LeaderChanged | LogTruncated):
             self._suspect.add((event.topic, event.partition))
 
@@ -63,7 +70,7 @@ class AcknowledgedKept(Law):
                 continue
             if held.get(sent.base_offset) == sent.crc:
                 continue
-            if forgive:
+            if forgive or self._was_deposed(sent):
                 sent.voided = "unclean election"
                 continue
             self.broken(
@@ -73,6 +80,17 @@ class AcknowledgedKept(Law):
                 f"{log.start_offset} to {log.end_offset}"
             )
             sent.voided = "told"
+
+    def _was_deposed(self, sent: Sent) -> bool:
+        """Whether a batch was acknowledged by a leader that had not heard of its successor, in a
+        partition in which an unclean election was held.
+        """
+        known = self._leaders.get((sent.topic, sent.partition), ())
+        leader_id = sent.node_id
+        for since_ms, elected in known:
+            if since_ms <= sent.acked_ms:
+                leader_id = elected
+        return leader_id != sent.node_id
 
     def forget(self) -> None:
         self._suspect.clear()
