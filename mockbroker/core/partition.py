@@ -190,7 +190,7 @@ class Partition:
         if own is None:
             return self.last_stable_offset
         stable, limit = own.last_stable_offset, self.last_stable_offset_limit
-        return stable if limit is None else min(stable, limit)
+        return stable if limit is None else max(min(stable, limit), own.log.start_offset)
 
     @property
     def low_watermark(self) -> int:
@@ -366,8 +366,7 @@ class Partition:
     def force_high_watermark(self, offset: int) -> None:
         """Put the high watermark anywhere in the log, back as well. Watchers are told."""
         tell_watermark(self._cluster, self, offset)
-        if offset < self.high_watermark:
-            self.log.replay_producers()  # markers above it are not replicated any more
+        self.log.high_watermark_moved(self.high_watermark, offset)
         self.adopt(self.log, offset)
         self.notify()
 
@@ -378,7 +377,9 @@ class Partition:
         high_watermark = self.high_watermark
         stable = unstable if 0 <= unstable < high_watermark else high_watermark
         limit = self.last_stable_offset_limit
-        self.last_stable_offset = stable if limit is None else min(stable, limit)
+        if limit is not None:
+            stable = max(min(stable, limit), self.log.start_offset)
+        self.last_stable_offset = stable
 
     def limit_last_stable_offset(self, limit: int | None) -> None:
         """Hold the last stable offset at `limit`, or with None let it go. Watchers are told."""

@@ -231,3 +231,51 @@ def test_what_a_process_fetched_counts_for_no_other_one_of_its_broker():
     assert (node.partition.isr, node.content(2)) == ([1], "")
     node.settle()
     assert (node.partition.isr, node.content(2)) == ([1, 2], "a")
+
+
+def test_a_snapshot_of_a_broker_that_is_about_to_be_fenced_fences_none_that_is_heard_of_again():
+    from mockbroker.core.snapshot.capture import capture
+    from mockbroker.core.snapshot.restore import restore
+
+    node = Replicas()
+    node.cluster.cut_network(2, fence_after_ms=1000)
+    image = capture(node.cluster)
+    node.cluster.heal_network()
+    restore(node.cluster, image)
+    node.advance(60_000)
+    assert not node.cluster.brokers[2].fenced
+
+
+def test_a_question_of_a_connection_that_is_closed_replaces_no_newer_one():
+    """The follower asked over a slow link, lost it, and asked anew over a fast one."""
+    node = Replicas(2, configs={"mockbroker.replication": "stepwise"})
+    node.settle()
+    node.cluster.delay_network(2, 1, by_ms=1000)
+    node.send("a", acks=1)
+    node.advance(10)
+    node.cluster.cut_network(2, 1, fence_after_ms=9000)
+    node.cluster.heal_network()
+    node.advance(5000)
+    node.send("b", acks=1)
+    node.advance(1000)
+    assert node.contents() == {1: "a b", 2: "a b"}
+
+
+def test_a_high_watermark_that_is_released_stays_while_nobody_leads():
+    node = Replicas(2, min_insync_replicas="1")
+    node.cluster.pause_broker(2)
+    node.send("a", acks=1)
+    node.cluster.hold_high_watermark("t", 0)
+    node.cluster.drop_leader("t", 0)
+    node.cluster.release_high_watermark("t", 0)
+    assert node.partition.high_watermark == 0
+
+
+def test_the_last_stable_offset_is_held_within_the_log():
+    from mockbroker.core.partition_interventions import delete_records, hold_last_stable_offset
+
+    node = Replicas()
+    hold_last_stable_offset(node.cluster, "t", 0)
+    node.sent("a")
+    delete_records(node.cluster, "t", 0)
+    assert (node.partition.log_start_offset, node.partition.last_stable_offset) == (1, 1)

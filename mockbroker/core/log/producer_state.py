@@ -103,13 +103,22 @@ class ProducerEntry:
 class ProducerStates:
     """The producers of one log, its open transactions and its aborted index."""
 
-    __slots__ = ("_entries", "_next_check_ms", "_ongoing", "_unreplicated", "aborted", "guards")
+    __slots__ = (
+        "_entries",
+        "_next_check_ms",
+        "_ongoing",
+        "_unreplicated",
+        "aborted",
+        "guards",
+        "last_marker",
+    )
 
     def __init__(self) -> None:
         self._entries: dict[int, ProducerEntry] = {}
         self._next_check_ms = 0
         self._ongoing: dict[int, int] = {}  # first offset -> producer id, in order of first offset
         self._unreplicated: dict[int, int] = {}  # first offset -> offset of the marker
+        self.last_marker = -1  # the offset of the last one that ended something
         self.aborted: list[AbortedTransaction] = []
         self.guards: dict[int, Guard] = {}  # producer id -> open question to the coordinator
 
@@ -120,6 +129,7 @@ class ProducerStates:
         copy._next_check_ms = self._next_check_ms
         copy._ongoing = dict(self._ongoing)
         copy._unreplicated = dict(self._unreplicated)
+        copy.last_marker = self.last_marker
         copy.aborted = list(self.aborted)
         return copy
 
@@ -283,7 +293,7 @@ class ProducerStates:
             if aborted:
                 stable = next(iter(self._ongoing), offset + 1)
                 self.aborted.append(AbortedTransaction(producer_id, first, offset, stable))
-            self._unreplicated[first] = offset
+            self._unreplicated[first] = self.last_marker = offset
             entry.transaction_start = -1
         if epoch != entry.epoch:
             entry._enter_epoch(epoch)

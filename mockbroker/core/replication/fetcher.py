@@ -39,6 +39,9 @@ class FetcherState(Enum):
     WAITING = "waiting"
 
 
+_ASKING = (FetcherState.TRUNCATING, FetcherState.FETCHING)
+
+
 class Truncation(Enum):
     """How a follower finds out what of its log the leader does not have."""
 
@@ -233,6 +236,10 @@ class ReplicaFetcher:
         return []
 
     # -- asking ------------------------------------------------------------------------------------
+
+    def is_asking(self, number: int) -> bool:
+        """Whether the question with this number is the one under way."""
+        return number == self._number and self.state in _ASKING
 
     def _begin(self, leader: Follow) -> list[Effect]:
         """Follow a leader; the one followed already is asked no second time."""

@@ -40,7 +40,9 @@ class Replica:
     def last_stable_offset(self) -> int:
         """What a read_committed consumer may read up to on this broker."""
         unstable = self.log.producers.first_unstable_offset()
-        return unstable if 0 <= unstable < self.high_watermark else self.high_watermark
+        if not 0 <= unstable < self.high_watermark:
+            return self.high_watermark
+        return max(unstable, self.log.start_offset)
 
     def follow_high_watermark(self, offset: int) -> bool:
         """Take over what the leader said, as far as the log reaches; False if nothing changes.
@@ -50,8 +52,8 @@ class Replica:
         offset = max(min(offset, self.log.end_offset), self.log.start_offset)
         if offset == self.high_watermark:
             return False
+        self.log.high_watermark_moved(self.high_watermark, offset)
         self.high_watermark = offset
-        self.log.producers.high_watermark_moved(offset)
         return True
 
     def truncate(self, offset: int) -> bool:

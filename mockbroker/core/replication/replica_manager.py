@@ -186,7 +186,7 @@ class ReplicaManager:
         """Let the high watermark go to where it belongs."""
         partition.high_watermark_limit = None
         self._limited.discard(partition.key)
-        if partition.advance_high_watermark():
+        if self._cluster.is_led_here(partition) and partition.advance_high_watermark():
             partition.notify()
 
     # -- changes -----------------------------------------------------------------------------------
@@ -361,8 +361,13 @@ class ReplicaManager:
     def _asked(
         self, key: PartitionKey, replica: Replica, question: Question, broker_epoch: int
     ) -> None:
-        """A follower's question has arrived at the broker that it was sent to."""
+        """A follower's question has arrived at the broker that it was sent to.
+
+        One that the follower waits for no longer was sent over a connection that is closed by now.
+        """
         leader_id = question.leader_id
+        if replica.fetcher is None or not replica.fetcher.is_asking(question.number):
+            return
         partition = self._cluster.image_of(leader_id).partition_by_id(*key)
         if partition is None or not self.is_running(leader_id):
             self._lose(key, replica, question.number)

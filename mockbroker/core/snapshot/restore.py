@@ -277,15 +277,17 @@ def _begin(cluster: Cluster, image: ClusterImage) -> None:
             if partition.leader_id != partition.replicas[0]:
                 controller.balance.note(partition)
     for each in image.settings.brokers:
-        if each.fence_at_ms is not None:
-            controller.fence_at(cluster.brokers[each.node_id], each.fence_at_ms)
+        process = cluster.processes[each.node_id]
+        if each.fence_at_ms is not None and process.state != RUNNING:
+            controller.fence_at(process, each.fence_at_ms)
     cluster.metadata_changed()
 
 
 def _go_on(cluster: Cluster, partition: Partition) -> None:
     if partition.own_replicas or cluster.replication.is_stepwise:
         cluster.replication.assignment_changed(partition)
-    partition.advance_high_watermark()  # which a rule may have held
+    if partition.leader_id != NO_LEADER:
+        partition.advance_high_watermark()  # which a rule may have held
     cluster.log_manager.note(partition)
     if partition.topic.is_internal:
         cluster.leader_changed(partition)
