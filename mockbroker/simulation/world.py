@@ -157,7 +157,7 @@ class World:
 
     def perform(self, number: int, step: Step) -> None:
         """Carry out a step; one that is not possible just now is counted, and no more."""
-        self.step = number
+        self.step = self.laws.step = number
         name = step.do
         self.laws.before(step)
         self.digest.add(self.clock.now_ms, name, step.arguments)
@@ -218,7 +218,7 @@ class World:
 
         What only an operator could repair is repaired: brokers that were removed come back, empty.
         """
-        self.step = len(self.plan.steps)
+        self.step = self.laws.step = len(self.plan.steps)
         cluster = self.cluster
         engine_of(cluster).clear()
         for act_ in (cluster.heal_network, self._release, self._run_all):

@@ -2,49 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
-from mockbroker.core.events import Event, LeaderChanged, LogTruncated
-from mockbroker.core.partition import Partition
 from mockbroker.simulation import history as happened
-from mockbroker.simulation import observe
 from mockbroker.simulation.history import Sent
-from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
+from mockbroker.simulation.laws.base import HistoryLaw, Key
+from mockbroker.simulation.logs import LogView
 
 ACKS_ALL = -1
 
 
-class AcknowledgedKept(Law):
+class AcknowledgedKept(HistoryLaw):
     """What was acknowledged with acks=all stays in the log, unless an unclean election, a lost disk
     or a deletion took it.
     """
 
     name = "what was acknowledged is kept"
 
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
+    def __init__(self, judge: Any) -> None:
+        super().__init__(judge)
         self._sorted = 0  # how many acknowledgements are in `_by_key`
         self._by_key: dict[Key, list[Sent]] = {}
-        self._suspect: set[tuple[str, int]] = set()
-
-    def happened(self, event: Event) -> None:
-        if isinstance(event, LeaderChanged | LogTruncated):
-            self._suspect.add((event.topic, event.partition))
-
-    def settle_losses(self) -> None:
-        """Forgive what an unclean election has just taken, and look for what nobody may take."""
-        if not self._suspect:
-            return
-        suspect, self._suspect = self._suspect, set()
-        for topic, index in sorted(suspect):
-            partition = self.laws.cluster.partition(topic, index)
-            if partition is not None and partition.leader_id >= 0:
-                self._check(partition, forgive=(topic, index) in self.laws.unclean)
-                self.laws.unclean.discard((topic, index))
 
     def acknowledged(self, key: Key) -> list[Sent]:
         """What was acknowledged in a partition, with acks=all."""
-        acked = self.laws.history.acked
+        acked = self.judge.history.acked
         while self._sorted < len(acked):
             sent = acked[self._sorted]
             self._sorted += 1
@@ -52,12 +34,16 @@ class AcknowledgedKept(Law):
                 self._by_key.setdefault((sent.topic_id, sent.partition), []).append(sent)
         return self._by_key.get(key, [])
 
-    def _check(self, partition: Partition, *, forgive: bool) -> None:
-        wanted = [s for s in self.acknowledged(key_of(partition)) if not s.voided]
-        if not wanted or observe.has_holes(partition.log):
+    def wanted(self, key: Key) -> list[Sent]:
+        """What a partition still has to have."""
+        return [sent for sent in self.acknowledged(key) if not sent.voided]
+
+    def check(self, log: LogView, *, forgive: bool = False) -> None:
+        """Look for what was acknowledged; what is missing is void once it is `forgiven` or told."""
+        wanted = self.wanted(log.key)
+        if not wanted or log.has_holes or log.leader_id < 0:
             return
-        log = partition.log
-        held = {batch.base_offset: batch.crc for batch in observe.batches(log)}
+        held = {batch.base_offset: batch.crc for batch in log.batches}
         for sent in wanted:
             if sent.base_offset + sent.count <= log.start_offset:
                 continue
@@ -67,25 +53,43 @@ class AcknowledgedKept(Law):
                 sent.voided = "unclean election"
                 continue
             self.broken(
-                f"{name_of(partition)}: {sent.count} records of {sent.client} at offset "
-                f"{sent.base_offset}, acknowledged at {sent.acked_ms - self.laws.start_ms} ms, "
-                f"are not in the log of leader {partition.leader_id}, which goes from "
+                f"{log.name}: {sent.count} records of {sent.client} at offset "
+                f"{sent.base_offset}, acknowledged at {sent.acked_ms - self.judge.start_ms} ms, "
+                f"are not in the log of leader {log.leader_id}, which goes from "
                 f"{log.start_offset} to {log.end_offset}"
             )
             sent.voided = "told"
 
     def forget(self) -> None:
-        self._suspect.clear()
-        for sent in self.laws.history.sent:
+        for sent in self.judge.history.sent:
             sent.voided = sent.voided or "restored"
 
     def conclude(self) -> None:
-        for partition in observe.partitions(self.laws.cluster):
-            if partition.leader_id >= 0:
-                self._check(partition, forgive=False)
+        for log in self.judge.logs:
+            self.check(log)
 
 
-class SequencesWhole(Law):
+class OffsetsDense(HistoryLaw):
+    """The batches of a log follow each other without a gap, unless it is compacted."""
+
+    name = "offsets are dense"
+
+    def conclude(self) -> None:
+        for log in self.judge.logs:
+            if log.has_holes:
+                continue
+            expected = None
+            for batch in log.batches:
+                if expected is not None and batch.base_offset != expected:
+                    self.broken(f"{log.name}: {batch.base_offset} comes where {expected} should")
+                expected = batch.last_offset + 1
+            if expected is not None and expected != log.end_offset:
+                self.broken(
+                    f"{log.name} ends at {log.end_offset}, and its last batch at {expected}"
+                )
+
+
+class SequencesWhole(HistoryLaw):
     """The sequence numbers of a producer epoch follow each other in the log, without gap or
     double.
     """
@@ -93,99 +97,42 @@ class SequencesWhole(Law):
     name = "sequence numbers are whole"
 
     def conclude(self) -> None:
-        for partition in _user_partitions(self.laws.cluster):
+        for log in self.judge.user_logs():
             following: dict[tuple[int, int], int] = {}
-            for batch in observe.batches(partition.log):
+            for batch in log.batches:
                 if batch.producer_id < 0 or batch.marker is not None:
                     continue
                 who = (batch.producer_id, batch.producer_epoch)
                 expected = following.get(who)
                 if expected is not None and batch.base_sequence != expected:
                     self.broken(
-                        f"{name_of(partition)} at {batch.base_offset}: producer {who[0]} epoch "
+                        f"{log.name} at {batch.base_offset}: producer {who[0]} epoch "
                         f"{who[1]} wrote sequence {batch.base_sequence} where {expected} follows"
                     )
-                following[who] = batch.base_sequence + batch.count
+                following[who] = batch.base_sequence + batch.records
 
 
-class ProducersFenced(Law):
+class ProducersFenced(HistoryLaw):
     """After something of a newer producer epoch a log has nothing of an older one."""
 
     name = "old producer epochs are fenced"
 
     def conclude(self) -> None:
-        for partition in _user_partitions(self.laws.cluster):
+        for log in self.judge.user_logs():
             latest: dict[int, int] = {}
-            for batch in observe.batches(partition.log):
+            for batch in log.batches:
                 if batch.producer_id < 0:
                     continue
                 if batch.producer_epoch < latest.get(batch.producer_id, -1):
                     self.broken(
-                        f"{name_of(partition)} at {batch.base_offset}: producer "
+                        f"{log.name} at {batch.base_offset}: producer "
                         f"{batch.producer_id} wrote under epoch {batch.producer_epoch} after epoch "
                         f"{latest[batch.producer_id]}"
                     )
                 latest[batch.producer_id] = batch.producer_epoch
 
 
-class StableOffsetFollows(Law):
-    """On every leader the last stable offset is where the first transaction begins whose marker is
-    not below the high watermark, and the high watermark where there is none.
-    """
-
-    name = "the last stable offset follows"
-
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
-        self._scans: dict[tuple[Key, int], _Scan] = {}
-
-    def look(self, partition: Partition, views: list[observe.ReplicaView]) -> None:
-        key = key_of(partition)
-        if partition.topic.is_internal or key in self.laws.held:
-            return
-        for view in views:
-            if not view.leads or observe.has_holes(view.log):
-                continue
-            where = (key, view.node_id)
-            scan = self._scans.get(where)
-            mark = (id(view.log), view.log.cuts)
-            if scan is None or scan.mark != mark or scan.end > view.high_watermark:
-                scan = self._scans[where] = _Scan(mark, view.log.start_offset)
-            expected = scan.stable_offset(view)
-            if expected != view.last_stable_offset:
-                self.broken(
-                    f"{name_of(partition)} on broker {view.node_id}: {view.last_stable_offset}, "
-                    f"and not {expected}, with the high watermark at {view.high_watermark}"
-                )
-
-    def forget(self) -> None:
-        self._scans.clear()
-
-
-class _Scan:
-    """The transactions of one log, as far as the high watermark has come."""
-
-    __slots__ = ("end", "mark", "open")
-
-    def __init__(self, mark: tuple[int, int], begin: int) -> None:
-        self.mark = mark
-        self.end = begin
-        self.open: dict[int, int] = {}  # producer id -> where its transaction begins
-
-    def stable_offset(self, view: observe.ReplicaView) -> int:
-        begin, end = max(self.end, view.log.start_offset), view.high_watermark
-        if begin < end:
-            for batch in observe.batches_between(view.log, begin, end):
-                if batch.marker is not None:
-                    self.open.pop(batch.producer_id, None)
-                elif batch.transactional:
-                    self.open.setdefault(batch.producer_id, batch.base_offset)
-            self.end = end
-        first = min(self.open.values(), default=end)
-        return max(first, min(view.log.start_offset, end))
-
-
-class TransactionsWhole(Law):
+class TransactionsWhole(HistoryLaw):
     """A transaction is committed in all its partitions or in none, as its producer was told; and
     read_committed readers are given nothing of those that were not.
     """
@@ -195,13 +142,13 @@ class TransactionsWhole(Law):
     def conclude(self) -> None:
         decided = self._decided()
         by_crc: dict[tuple[Key, int], Sent] = {}
-        for transaction in self.laws.history.transactions:
+        for transaction in self.judge.history.transactions:
             fates = []
             for sent in transaction.batches:
                 key = (sent.topic_id, sent.partition)
                 by_crc[key, sent.crc] = sent
                 fate = decided.get((key, sent.crc))
-                if fate is not None and not sent.voided and key not in self.laws.meddled:
+                if fate is not None and not sent.voided and key not in self.judge.meddled:
                     fates.append((sent, fate))
             self._judge(transaction, fates)
         self._judge_reads(by_crc, decided)
@@ -209,10 +156,10 @@ class TransactionsWhole(Law):
     def _decided(self) -> dict[tuple[Key, int], bool]:
         """Whether each transactional batch of the logs was committed; without the undecided."""
         decided: dict[tuple[Key, int], bool] = {}
-        for partition in _user_partitions(self.laws.cluster):
+        for log in self.judge.user_logs():
             open_: dict[int, list[int]] = {}
-            key = key_of(partition)
-            for batch in observe.batches(partition.log):
+            key = log.key
+            for batch in log.batches:
                 if batch.marker is not None:
                     for crc in open_.pop(batch.producer_id, ()):
                         decided[key, crc] = batch.marker
@@ -238,10 +185,10 @@ class TransactionsWhole(Law):
     def _judge_reads(
         self, by_crc: dict[tuple[Key, int], Sent], decided: dict[tuple[Key, int], bool]
     ) -> None:
-        for read in self.laws.history.reads:
+        for read in self.judge.history.reads:
             key = (read.topic_id, read.partition)
             sent = by_crc.get((key, read.crc))
-            if not read.committed or sent is None or read.voided or key in self.laws.meddled:
+            if not read.committed or sent is None or read.voided or key in self.judge.meddled:
                 continue
             assert sent.transaction is not None
             aborted = sent.transaction.state in (
@@ -256,21 +203,21 @@ class TransactionsWhole(Law):
                 )
 
     def forget(self) -> None:
-        history = self.laws.history
+        history = self.judge.history
         for read in history.reads:
             read.voided = "restored"
 
 
-class ReadsKept(Law):
+class ReadsKept(HistoryLaw):
     """Readers that are given the same offset of a partition are given the same batch."""
 
     name = "readers see one log"
 
     def conclude(self) -> None:
         seen: dict[tuple[Key, int], int] = {}
-        for read in self.laws.history.reads:
+        for read in self.judge.history.reads:
             key = (read.topic_id, read.partition)
-            if read.voided or key in self.laws.torn or read.topic in self.laws.recreated:
+            if read.voided or key in self.judge.torn or read.topic in self.judge.recreated:
                 continue
             crc = seen.setdefault((key, read.base_offset), read.crc)
             if crc != read.crc:
@@ -278,10 +225,3 @@ class ReadsKept(Law):
                     f"{read.client} was given another batch at {read.base_offset} of "
                     f"{read.topic}-{read.partition} than others"
                 )
-
-
-def _user_partitions(cluster: object) -> Iterator[Partition]:
-    """Partitions that clients write, as they were written."""
-    for partition in observe.partitions(cluster):  # type: ignore[arg-type]
-        if not partition.topic.is_internal and not observe.has_holes(partition.log):
-            yield partition
