@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Key = tuple[bytes, int]  # topic id and partition
 
 TIME_GOES_ON = "time goes on"  # broken by what goes round and round without any time passing
+NO_FAILURES = "handlers and the core do not fail"
 
 VIOLATIONS_MAX = 20  # of one simulation; what is broken is rarely broken once
 
@@ -83,6 +84,10 @@ class HistoryLaw:
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
+        self.begin()
+
+    def begin(self) -> None:
+        """Make what the law remembers."""
 
     def broken(self, message: str) -> None:
         """Say that the law does not hold."""
@@ -99,8 +104,8 @@ class Law(HistoryLaw):
     """One law of the state."""
 
     def __init__(self, laws: Laws) -> None:
-        super().__init__(laws)
         self.laws = laws
+        super().__init__(laws)
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         """A partition has changed; `views` are its replicas."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mockbroker.simulation import history as happened
 from mockbroker.simulation.history import Sent
 from mockbroker.simulation.laws.base import HistoryLaw, Key
@@ -19,8 +17,7 @@ class AcknowledgedKept(HistoryLaw):
 
     name = "what was acknowledged is kept"
 
-    def __init__(self, judge: Any) -> None:
-        super().__init__(judge)
+    def begin(self) -> None:
         self._sorted = 0  # how many acknowledgements are in `_by_key`
         self._by_key: dict[Key, list[Sent]] = {}
 
