@@ -58,15 +58,12 @@ class RealRun:
         self.history = History(_now_ms)
         self.laws = HistoryLaws(self.history)
         self.counts: Counter[str] = Counter()
-        self._admin = RealAdmin(kafka, self._lasting())
+        self._admin = RealAdmin(kafka, [topic.name for topic in plan.settings.topics])
         self._runners: dict[str, _Runner] = {}
         self._lives: Counter[str] = Counter()
         # Since when a broker has run, in ms since the epoch; without those that do not.
         self._runs_since_ms = dict.fromkeys(kafka.addresses, 0)
         self._starting: set[int] = set()
-
-    def _lasting(self) -> list[str]:
-        return [topic.name for topic in self.plan.settings.topics]
 
     def run(self) -> Outcome:
         """Live through the plan, then let everything come to rest."""
@@ -105,7 +102,9 @@ class RealRun:
         for group in sorted({each.group for each in self.plan.clients if each.group}):
             self._start(_Auditor(group, self.plan, list(self.kafka.addresses), self.history))
         self._join(GRACE_S)
-        self.laws.conclude(self._admin.logs(), unsettled)
+        logs = self._admin.logs()
+        self.counts["batches in logs"] = sum(len(log.batches) for log in logs)
+        self.laws.conclude(logs, unsettled)
 
     def _join(self, timeout_s: float) -> None:
         """Wait for the clients that are there; those that go on for too long are ended."""

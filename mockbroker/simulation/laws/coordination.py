@@ -12,8 +12,8 @@ from mockbroker_protocol import ApiKey
 
 
 class OwnedOnce(HistoryLaw):
-    """Within a generation of a classic group no partition is given to two members, and no member
-    goes back to an earlier generation or epoch.
+    """Within a generation of a classic group, and within an epoch of a consumer group, no partition
+    is given to two members; and no member goes back to an earlier generation or epoch.
     """
 
     name = "partitions are owned once"
@@ -31,14 +31,12 @@ class OwnedOnce(HistoryLaw):
                     f"after epoch {epochs[member]}"
                 )
             epochs[member] = owned.epoch
-            if owned.protocol != "classic":
-                continue
             for tp in sorted(owned.partitions):
                 key = (owned.group, owned.epoch, tp)
                 other = owners.setdefault(key, owned.member)
                 if other != owned.member:
                     self.broken(
-                        f"generation {owned.epoch} of {owned.group}: {tp[0]}-{tp[1]} is given to "
+                        f"epoch {owned.epoch} of {owned.group}: {tp[0]}-{tp[1]} is given to "
                         f"{other} and to {owned.member}"
                     )
 

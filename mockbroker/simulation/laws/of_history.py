@@ -7,6 +7,7 @@ from mockbroker.simulation.laws.base import HistoryLaw, Judge
 from mockbroker.simulation.laws.coordination import Answered, AtRest, CommitsKept, OwnedOnce
 from mockbroker.simulation.laws.records import (
     AcknowledgedKept,
+    EpochsRise,
     OffsetsDense,
     ProducersFenced,
     ReadsKept,
@@ -17,6 +18,7 @@ from mockbroker.simulation.logs import LogView
 from mockbroker.simulation.script import Call
 
 HISTORY_LAWS: tuple[type[HistoryLaw], ...] = (
+    EpochsRise,
     OffsetsDense,
     AcknowledgedKept,
     SequencesWhole,

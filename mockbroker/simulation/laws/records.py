@@ -222,3 +222,28 @@ class ReadsKept(HistoryLaw):
                     f"{read.client} was given another batch at {read.base_offset} of "
                     f"{read.topic}-{read.partition} than others"
                 )
+
+
+class EpochsRise(HistoryLaw):
+    """The leader epochs of a log only rise, and metadata names one leader of an epoch."""
+
+    name = "leader epochs rise"
+
+    def conclude(self) -> None:
+        for log in self.judge.logs:
+            latest = -1
+            for batch in log.batches:
+                if batch.epoch < latest:
+                    self.broken(
+                        f"{log.name} at {batch.base_offset}: epoch {batch.epoch} after {latest}"
+                    )
+                latest = batch.epoch
+        for (topic_id, partition, epoch), leaders in self.judge.history.leaders.items():
+            if len(leaders) > 1:
+                topic = next(
+                    (log.topic for log in self.judge.logs if log.topic_id == topic_id), "?"
+                )
+                self.broken(f"{topic}-{partition} has leaders {sorted(leaders)} in epoch {epoch}")
+
+    def forget(self) -> None:
+        self.judge.history.leaders.clear()
