@@ -56,6 +56,12 @@ _PROGRESS_S = 0.5
     show_default=True,
     help="Make the plan of the first failure smaller.",
 )
+@click.option(
+    "--audit-every",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Let the audit judge each N-th seed, over streams; needs mockbroker[pipeline].",
+)
 def simulate(
     seeds: int,
     first: int,
@@ -65,6 +71,7 @@ def simulate(
     jobs: int,
     out: Path | None,
     shrinks: bool,
+    audit_every: int | None,
 ) -> None:
     """Simulate clusters with clients and faults, and look whether the laws hold."""
     from mockbroker.simulation.plan import PlanError, read
@@ -78,7 +85,10 @@ def simulate(
     elif seed is not None:
         plan = generate(seed)
     else:
-        sys.exit(_many(range(first, first + seeds), mode, jobs, out, shrinks=shrinks))
+        status = _many(range(first, first + seeds), mode, jobs, out, shrinks=shrinks)
+        if audit_every is not None:
+            status |= _audit(range(first, first + seeds, audit_every))
+        sys.exit(status)
     sys.exit(_one(plan, mode, out, shrinks=shrinks))
 
 
@@ -143,6 +153,7 @@ def _many(seeds: range, mode: Mode, jobs: int, out: Path | None, *, shrinks: boo
         counts.update(result.counts)
         if result.violations:
             broken.append(result)
+            click.echo(f"seed {result.seed}: {result.violations[0]}")
     took_s = time.perf_counter() - started_s
     click.echo(
         f"{len(seeds):,} schedules in {took_s:.1f} s: {len(seeds) / took_s:.1f} a second, with"
@@ -190,3 +201,22 @@ def _tell_many(broken: list[Result], mode: Mode, out: Path | None, *, shrinks: b
     if told is not None:
         click.echo(f"the first, seed {told.seed}:")
         _tell(run(generate(told.seed), mode), out, shrinks=shrinks)
+
+
+def _audit(seeds: range) -> int:
+    from mockbroker.cli.simulation_audit import audited
+    from mockbroker.pipeline.store import StoreError
+    from mockbroker.simulation.swarm import generate
+
+    judged = bugs = 0
+    for seed in seeds:
+        try:
+            found = audited(generate(seed))
+        except StoreError as error:
+            raise click.UsageError(f"--audit-every: {error}") from None
+        judged += found.judged
+        bugs += bool(found.violations)
+        for violation in found.violations:
+            click.echo(f"seed {seed}: {violation}")
+    click.echo(f"{judged} of {len(seeds)} schedules were audited, and {bugs} have bugs")
+    return int(bugs > 0)

@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 
-from mockbroker.simulation import Outcome, run
+from mockbroker.simulation import Violation, run
 from mockbroker.simulation.telling import summary, table
 from tests.support.real_kafka import RealKafka
 from tests.support.real_plans import BROKERS, CONFIGS, real_plan
@@ -29,11 +29,11 @@ def main() -> int:
         for seed in range(given.first, given.first + given.plans):
             plan = real_plan(seed)
             print(summary(plan), flush=True)
-            broken += _tell("ours", run(plan))
+            broken += _tell("ours", run(plan).violations)
             began_s = time.monotonic()
             outcome = run_real(plan, kafka)
             counts.update(outcome.counts)
-            broken += _tell("Kafka", outcome)
+            broken += _tell("Kafka", outcome.violations)
             print(f"  {time.monotonic() - began_s:.1f} s", flush=True)
     print(f"{given.plans} plans with Kafka; {broken} broken laws")
     for line in table(counts):
@@ -41,10 +41,10 @@ def main() -> int:
     return 1 if broken else 0
 
 
-def _tell(who: str, outcome: Outcome) -> int:
-    for violation in outcome.violations:
-        print(f"  {who}: {violation}")
-    return len(outcome.violations)
+def _tell(who: str, violations: list[Violation]) -> int:
+    for violation in violations:
+        print(f"  {who}: {violation}", flush=True)
+    return len(violations)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from mockbroker.client.connection import Connection
 from mockbroker.client.errors import (
@@ -28,9 +28,9 @@ from mockbroker.simulation.clients import client_of
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.clients.reading import Reading
 from mockbroker.simulation.history import History
+from mockbroker.simulation.laws import Violation
 from mockbroker.simulation.laws.of_history import HistoryLaws
 from mockbroker.simulation.plan import ClientSettings, Plan, Step
-from mockbroker.simulation.running import Outcome
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
 from mockbroker_protocol import ApiKey
 from tests.support.real_admin import RealAdmin
@@ -42,7 +42,14 @@ REST_S = 90.0  # how long it may then take until everything is at rest
 FAILURES = "clients understand what they are told"
 
 
-def run_real(plan: Plan, kafka: RealKafka) -> Outcome:
+class RealOutcome(NamedTuple):
+    """What came of a plan: the laws that were broken, and how often what happened."""
+
+    violations: list[Violation]
+    counts: Counter[str]
+
+
+def run_real(plan: Plan, kafka: RealKafka) -> RealOutcome:
     """Run a plan to its rest on a cluster that is whole, and leave it whole."""
     plans.check(plan)
     return RealRun(plan, kafka).run()
@@ -65,7 +72,7 @@ class RealRun:
         self._runs_since_ms = dict.fromkeys(kafka.addresses, 0)
         self._starting: set[int] = set()
 
-    def run(self) -> Outcome:
+    def run(self) -> RealOutcome:
         """Live through the plan, then let everything come to rest."""
         settings = self.plan.settings
         try:
@@ -89,7 +96,7 @@ class RealRun:
             self._admin.close()
         counts = Counter(self.history.counts)
         counts.update(self.counts)
-        return Outcome(self.plan, self.laws.violations, "", counts)
+        return RealOutcome(self.laws.violations, counts)
 
     def _finish(self) -> None:
         """Wait for clients and rest, look at what was committed, and judge."""

@@ -100,7 +100,7 @@ class OneLeaderAnEpoch(Law):
 
 
 class ReplicasAgree(Law):
-    """Replicas in the ISR have everything up to the leader's high watermark, and the same batches
+    """Replicas in the ISR have all that is below the leader's high watermark, and the same batches
     as the leader.
     """
 
@@ -141,9 +141,9 @@ class ReplicasAgree(Law):
         key = key_of(partition)
         if other.end_offset < leader.high_watermark and key not in self.laws.torn:
             self.broken(
-                f"{name_of(partition)}: broker {view.node_id} is in the ISR {partition.isr} and "
-                f"has no more than {other.end_offset}, below the high watermark "
-                f"{leader.high_watermark} of leader {leader.node_id}"
+                f"{name_of(partition)}: broker {view.node_id} of the ISR {partition.isr} ends at "
+                f"{other.end_offset}, below the high watermark {leader.high_watermark} of leader "
+                f"{leader.node_id}"
             )
         if observe.has_holes(one) or observe.has_holes(other):
             return
