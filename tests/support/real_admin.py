@@ -29,6 +29,10 @@ from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from mockbroker_protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
 from mockbroker_protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -117,7 +121,7 @@ class RealAdmin:
         answer = self._ask_any(CreateTopicsRequest(rows, TIMEOUT_MS), 7)
         for topic in answer.topics:
             assert topic.error_code == 0, f"{topic.name}: {topic.error_message}"
-        wait_until(lambda: not list(self._unsettled_partitions()), READY_S, "topics")
+        wait_until(lambda: not list(self._unsettled_partitions(internal=False)), READY_S, "topics")
 
     def move_leader(self, topic: str, partition: int, node: int) -> bool:
         """Make one of the replicas the preferred one, and elect it; whether both was possible."""
@@ -185,7 +189,7 @@ class RealAdmin:
         """What is not at rest yet, in a sentence each, as far as the wire tells."""
         try:
             return [
-                *self._unsettled_partitions(),
+                *self._unsettled_partitions(internal=True),
                 *self._open_transactions(),
                 *self._groups_at_work(),
                 *self._held_offsets(),
@@ -193,7 +197,7 @@ class RealAdmin:
         except ClientError as error:
             return [f"a broker does not answer: {error}"]
 
-    def _unsettled_partitions(self) -> Iterator[str]:
+    def _unsettled_partitions(self, *, internal: bool) -> Iterator[str]:
         """As each of the brokers knows them."""
         nodes = list(self._kafka.addresses)
         for node in nodes:
@@ -201,17 +205,30 @@ class RealAdmin:
             known = sorted(broker.node_id for broker in metadata.brokers)
             if known != nodes:
                 yield f"broker {node} knows brokers {known}"
-            names = [topic.name for topic in metadata.topics]
-            yield from (f"{name} is unknown to {node}" for name in set(self._topics) - set(names))
-            for topic in metadata.topics:
+            found = self._counted(metadata, internal=internal)
+            names = {topic.name for topic in found}
+            yield from (f"{name} is unknown to {node}" for name in set(self._topics) - names)
+            for topic in found:
                 for row in topic.partitions:
                     name = f"{topic.name}-{row.partition_index}"
                     if row.error_code or row.leader_id < 0:
-                        error = ErrorCode(row.error_code).name
-                        yield f"{name} has no leader for broker {node}: {error}"
+                        why = self._eligible(topic, row)
+                        yield f"{name} has no leader for broker {node}: {why}"
                     absent = sorted({*row.replica_nodes} - {*row.isr_nodes})
                     if absent:
                         yield f"{name}: replicas {absent} are not in the ISR {row.isr_nodes}"
+
+    def _eligible(self, topic: Any, row: Any) -> str:
+        """Who could lead a partition, as the controller has it."""
+        request = DescribeTopicPartitionsRequest([TopicRequest(topic.name)], 100, None)
+        for each in self._ask_any(request, 0).topics[0].partitions:
+            if each.partition_index == row.partition_index:
+                return (
+                    f"{ErrorCode(row.error_code).name}, replicas {each.replica_nodes}, ISR "
+                    f"{each.isr_nodes}, ELR {each.eligible_leader_replicas}, last known ELR "
+                    f"{each.last_known_elr}, leader epoch {each.leader_epoch}"
+                )
+        return ErrorCode(row.error_code).name
 
     def _open_transactions(self) -> Iterator[str]:
         for node in self._kafka.addresses:
@@ -243,10 +260,17 @@ class RealAdmin:
                 )
 
     def _rows(self, *, internal: bool) -> Iterator[tuple[Any, Any]]:
-        for topic in self._metadata().topics:
-            if topic.name in self._topics or (internal and topic.is_internal):
-                for row in topic.partitions:
-                    yield topic, row
+        for topic in self._counted(self._metadata(), internal=internal):
+            for row in topic.partitions:
+                yield topic, row
+
+    def _counted(self, metadata: Any, *, internal: bool) -> list[Any]:
+        """The topics that count; those of others, and those that come and go, do not."""
+        return [
+            topic
+            for topic in metadata.topics
+            if topic.name in self._topics or (internal and topic.is_internal)
+        ]
 
     def _offset(self, node: int, topic: str, partition: int, timestamp: int, isolation: int) -> int:
         """An offset; -1 where the broker does not tell it."""
