@@ -19,6 +19,8 @@ from mockbroker.core.views.groups import group_views
 from mockbroker.core.views.transactions import transaction_views
 from mockbroker.simulation.logs import BatchView, LogView, batches_of
 
+TRANSACTIONS = TRANSACTION_STATE_TOPIC  # where transaction coordinators keep what they know
+
 
 class ReplicaView(NamedTuple):
     """One broker's copy of a partition, and whether the broker takes itself for its leader."""

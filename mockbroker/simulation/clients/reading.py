@@ -201,7 +201,7 @@ class Reading(SimulatedClient):
         self.history.counts["fetches answered"] += 1
         stale = bool(response.error_code)
         for topic in response.responses:
-            name = topic.topic or self.topic_name(topic.topic_id)
+            name = topic.topic or self.topic_name(topic.topic_id) or ""
             for data in topic.partitions:
                 tp = (name, data.partition_index)
                 if tp not in self.positions:
