@@ -152,6 +152,14 @@ def group_members(cluster: Cluster) -> dict[str, list[str]]:
     return {view.group: [each.member_id for each in view.members] for view in group_views(cluster)}
 
 
+def is_stranded(partition: Partition) -> bool:
+    """Whether nobody is elected here, as by Kafka: only brokers are eligible that hold no replica
+    any more since a reassignment.
+    """
+    eligible = set(partition.elr)
+    return partition.leader_id < 0 and bool(eligible) and not eligible & set(partition.replicas)
+
+
 def is_coordinator_log(topic: str) -> bool:
     """Whether coordinators keep their state in this topic."""
     return topic in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC)

@@ -270,9 +270,14 @@ class World:
             for broker in cluster.processes.values()
             if broker.fenced and broker.state not in (STOPPED, REMOVED)
         ]
+        stranded = False
         for partition in observe.partitions(cluster):
-            found += self._unsettled_partition(partition)
-        found += [f"transaction {each}" for each in observe.open_transactions(cluster)]
+            if observe.is_stranded(partition):
+                stranded = True
+            else:
+                found += self._unsettled_partition(partition)
+        if not stranded:  # a marker cannot be written where nobody leads
+            found += [f"transaction {each}" for each in observe.open_transactions(cluster)]
         found += [f"group {each}" for each in observe.groups_at_work(cluster)]
         return found
 

@@ -66,6 +66,7 @@ class RealAdmin:
         self._kafka = kafka
         self._topics = topics
         self._connections: dict[int, Connection] = {}
+        self._stranded: set[tuple[str, int]] = set()
 
     def close(self) -> None:
         """Close all connections."""
@@ -188,14 +189,29 @@ class RealAdmin:
     def unsettled(self) -> list[str]:
         """What is not at rest yet, in a sentence each, as far as the wire tells."""
         try:
-            return [
+            self._find_stranded()
+            found = [
                 *self._unsettled_partitions(internal=True),
-                *self._open_transactions(),
                 *self._groups_at_work(),
                 *self._held_offsets(),
             ]
+            if not self._stranded:  # a marker cannot be written where nobody leads
+                found += self._open_transactions()
         except ClientError as error:
             return [f"a broker does not answer: {error}"]
+        return found
+
+    def _find_stranded(self) -> None:
+        """Find the partitions where nobody is elected, since only brokers are eligible that hold no
+        replica any more since a reassignment.
+        """
+        self._stranded.clear()
+        request = DescribeTopicPartitionsRequest([TopicRequest(n) for n in self._topics], 1_000)
+        for topic in self._ask_any(request, 0).topics:
+            for row in topic.partitions:
+                eligible = {*(row.eligible_leader_replicas or ())}
+                if row.leader_id < 0 and eligible and not eligible & {*row.replica_nodes}:
+                    self._stranded.add((topic.name, row.partition_index))
 
     def _unsettled_partitions(self, *, internal: bool) -> Iterator[str]:
         """As each of the brokers knows them."""
@@ -210,6 +226,8 @@ class RealAdmin:
             yield from (f"{name} is unknown to {node}" for name in set(self._topics) - names)
             for topic in found:
                 for row in topic.partitions:
+                    if (topic.name, row.partition_index) in self._stranded:
+                        continue
                     name = f"{topic.name}-{row.partition_index}"
                     if row.error_code or row.leader_id < 0:
                         why = self._eligible(topic, row)
@@ -260,9 +278,11 @@ class RealAdmin:
                 )
 
     def _rows(self, *, internal: bool) -> Iterator[tuple[Any, Any]]:
+        """The partitions that somebody may lead."""
         for topic in self._counted(self._metadata(), internal=internal):
             for row in topic.partitions:
-                yield topic, row
+                if (topic.name, row.partition_index) not in self._stranded:
+                    yield topic, row
 
     def _counted(self, metadata: Any, *, internal: bool) -> list[Any]:
         """The topics that count; those of others, and those that come and go, do not."""

@@ -30,7 +30,7 @@ CONFIGS = {
 }
 """Of the real brokers and of ours alike."""
 
-DURATION_MS = 8_000
+DURATION_MS = 6_000
 OPERATIONS_MAX = 60  # of one client
 REPEATABLE = ("move_leader", "delete_records", "fence_producer", CRASH_CLIENT)
 """Steps that need no other one to take them back."""
@@ -100,7 +100,7 @@ def _lives(rng: random.Random) -> Iterator[Step]:
     at_ms = rng.randrange(500, 2_000)
     while at_ms < DURATION_MS:
         node = {"node": rng.randint(1, BROKERS)}
-        lasts_ms = rng.choice((300, 1_500, 4_000))
+        lasts_ms = rng.choice((300, 1_000, 3_500))
         match rng.choice(("unclean", "controlled", "pause", "none")):
             case "pause":
                 yield Step(at_ms=at_ms, do="pause_broker", arguments=node)

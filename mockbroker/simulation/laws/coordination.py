@@ -135,7 +135,9 @@ def longest_ms(call: Call) -> int:
 
 class AtRest(HistoryLaw):
     """Once faults stop and time passes, everything comes to rest: brokers that run are not fenced,
-    no transaction is open, every replica is in sync, and every group is stable or empty.
+    no transaction is open, every replica is in sync, and every group is stable or empty. A
+    partition that a reassignment has left with no eligible leader waits for an operator, and
+    transactions with it.
     """
 
     name = "everything comes to rest"
