@@ -15,9 +15,9 @@ from tests.support.real_plans import BROKERS, CONFIGS, real_plan
 from tests.support.real_run import run_real
 
 SEEDS = {
-    1: ("transactions committed", "step stop_broker", "step pause_broker", "assignments taken"),
-    7: ("transactions committed", "step stop_broker", "step pause_broker", "step crash_client"),
-    8: ("offsets committed", "assignments taken", "step move_leader", "step crash_client"),
+    3: ("transactions committed", "assignments taken", "step pause_broker", "step stop_broker"),
+    15: ("transactions committed", "admin requests answered", "step pause_broker"),
+    20: ("transactions committed", "assignments taken", "step stop_broker", "step crash_client"),
 }
 """Each with what happens in it, whoever runs it."""
 
