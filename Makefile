@@ -19,7 +19,8 @@ SPARK_VENVS    := .cache/venvs
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-failed test-quick test-java test-spark test-spark-versions \
         test-node test-go test-real test-audited check \
-        exhaustive simulate lint types layers generated generate format bench docs clean lock
+        exhaustive simulate simulate-real lint types layers generated generate format bench docs \
+        clean lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +87,9 @@ exhaustive: $(STAMP) ## every order of a few events in each state machine; some 
 
 simulate: $(STAMP) ## clusters with clients and faults, each from one number: make simulate SEEDS=1000
 	$(BIN)/mockbroker simulate --seeds $(or $(SEEDS),1000) --jobs $(or $(SIM_JOBS),2) $(ARGS)
+
+simulate-real: $(STAMP) ## the same plans and laws with three real brokers: make simulate-real PLANS=20
+	$(BIN)/python -m tests.simulation.real --plans $(or $(PLANS),20) $(ARGS)
 
 check: lint types layers generated ## everything that needs no test run
 

@@ -215,6 +215,8 @@ class History:
         self.found: list[Found] = []
         self.reads: list[Read] = []
         self.owned: list[Owned] = []
+        # Who leads, as metadata said: by topic id, partition and leader epoch.
+        self.leaders: dict[tuple[bytes, int, int], set[int]] = {}
         self.counts: Counter[str] = Counter()
         self._turns = 0
 
@@ -222,3 +224,10 @@ class History:
         """A number that is larger than all before."""
         self._turns += 1
         return self._turns
+
+    def leader_told(self, topic_id: bytes, partition: int, epoch: int, leader_id: int) -> None:
+        """Metadata named a leader. Answers without topic ids or epochs, of old versions, and those
+        that name none, are no witness.
+        """
+        if leader_id >= 0 and epoch >= 0 and any(topic_id):
+            self.leaders.setdefault((topic_id, partition, epoch), set()).add(leader_id)

@@ -6,7 +6,6 @@ what it goes by.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -18,31 +17,9 @@ from mockbroker.core.partition import Partition
 from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.core.views.groups import group_views
 from mockbroker.core.views.transactions import transaction_views
+from mockbroker.simulation.logs import BatchView, LogView, batches_of
 
 TRANSACTIONS = TRANSACTION_STATE_TOPIC  # where transaction coordinators keep what they know
-
-_HEAD = struct.Struct(">qiibIhiqqqhii")  # of a batch, up to its record count
-_CONTROL = 0x20
-_TRANSACTIONAL = 0x10
-_COMMIT = 1
-_LENGTH_OVERHEAD = 12
-# Behind the header: length, attributes, two deltas, length of the key, and its version.
-_MARKER_TYPE_AT = 61 + 5 + 2
-
-
-class BatchView(NamedTuple):
-    """One batch of a log. `marker` is None for data, else whether it commits."""
-
-    base_offset: int
-    last_offset: int
-    epoch: int  # the leader's
-    crc: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    records: int
-    transactional: bool
-    marker: bool | None
 
 
 class ReplicaView(NamedTuple):
@@ -110,56 +87,35 @@ def _view_of(broker: Broker, seen: Partition) -> ReplicaView:
     )
 
 
-def batches(log: ReplicaLog) -> Iterator[BatchView]:
-    """The batches of a log that readers may reach, oldest first."""
+def log_view(partition: Partition) -> LogView:
+    """The log of a partition's leader, with the batches that readers may reach."""
+    log = partition.log
+    return LogView(
+        partition.topic.name,
+        partition.topic.topic_id,
+        partition.index,
+        partition.topic.is_internal,
+        partition.leader_id,
+        log.start_offset,
+        log.end_offset,
+        has_holes(log),
+        list(_batches(log)),
+    )
+
+
+def _batches(log: ReplicaLog) -> Iterator[BatchView]:
     start = log.start_offset
     for batch in log.batches():
-        view = _view(batch, 0)
-        if view.last_offset >= start:
-            yield view
+        for view in batches_of(batch):
+            if view.last_offset >= start:
+                yield view
 
 
 def batches_between(log: ReplicaLog, begin: int, end: int) -> Iterator[BatchView]:
     """The batches of a log from the one that holds `begin` up to `end`."""
     pieces, _ = log.read(begin, end, 1 << 40, at_least_one=True)
     for piece in pieces:
-        at = 0
-        while at < len(piece):
-            yield _view(piece, at)
-            at += _LENGTH_OVERHEAD + int.from_bytes(piece[at + 8 : at + 12], "big")
-
-
-def _view(data: memoryview, at: int) -> BatchView:
-    (
-        base,
-        _,
-        epoch,
-        _,
-        crc,
-        attributes,
-        delta,
-        _,
-        _,
-        producer_id,
-        producer_epoch,
-        sequence,
-        count,
-    ) = _HEAD.unpack_from(data, at)
-    marker = None
-    if attributes & _CONTROL:
-        marker = data[at + _MARKER_TYPE_AT + 1] == _COMMIT
-    return BatchView(
-        base,
-        base + delta,
-        epoch,
-        crc,
-        producer_id,
-        producer_epoch,
-        sequence,
-        count,
-        bool(attributes & _TRANSACTIONAL),
-        marker,
-    )
+        yield from batches_of(piece)
 
 
 def has_holes(log: ReplicaLog) -> bool:
@@ -194,6 +150,14 @@ def groups_at_work(cluster: Cluster) -> list[str]:
 def group_members(cluster: Cluster) -> dict[str, list[str]]:
     """The member ids of each group, and the instance ids after a colon where there are some."""
     return {view.group: [each.member_id for each in view.members] for view in group_views(cluster)}
+
+
+def is_stranded(partition: Partition) -> bool:
+    """Whether nobody is elected here, as by Kafka: only brokers are eligible that hold no replica
+    any more since a reassignment.
+    """
+    eligible = set(partition.elr)
+    return partition.leader_id < 0 and bool(eligible) and not eligible & set(partition.replicas)
 
 
 def is_coordinator_log(topic: str) -> bool:

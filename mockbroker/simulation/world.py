@@ -161,7 +161,7 @@ class World:
 
     def perform(self, number: int, step: Step) -> None:
         """Carry out a step; one that is not possible just now is counted, and no more."""
-        self.step = number
+        self.step = self.laws.step = number
         name = step.do
         self.laws.before(step)
         self.digest.add(self.clock.now_ms, name, step.arguments)
@@ -222,7 +222,7 @@ class World:
 
         What only an operator could repair is repaired: brokers that were removed come back, empty.
         """
-        self.step = len(self.plan.steps)
+        self.step = self.laws.step = len(self.plan.steps)
         cluster = self.cluster
         engine_of(cluster).clear()
         for act_ in (cluster.heal_network, self._release, self._run_all):
@@ -270,9 +270,14 @@ class World:
             for broker in cluster.processes.values()
             if broker.fenced and broker.state not in (STOPPED, REMOVED)
         ]
+        stranded = False
         for partition in observe.partitions(cluster):
-            found += self._unsettled_partition(partition)
-        found += [f"transaction {each}" for each in observe.open_transactions(cluster)]
+            if observe.is_stranded(partition):
+                stranded = True
+            else:
+                found += self._unsettled_partition(partition)
+        if not stranded:  # a marker cannot be written where nobody leads
+            found += [f"transaction {each}" for each in observe.open_transactions(cluster)]
         found += [f"group {each}" for each in observe.groups_at_work(cluster)]
         return found
 

@@ -131,6 +131,20 @@ def a_gap_in_the_offsets(world: World) -> None:
     world.laws.conclude()
 
 
+def a_leader_epoch_that_goes_back(world: World) -> None:
+    partition = partition_of(world)
+    for epoch in (5, 4):
+        batch = batch_of()
+        partition.log.append(memoryview(batch), 0, 1_700_000_000_000, epoch)
+    world.laws.conclude()
+
+
+def two_leaders_of_an_epoch_in_metadata(world: World) -> None:
+    for leader_id in (1, 2):
+        world.history.leader_told(partition_of(world).topic.topic_id, 0, 3, leader_id)
+    world.laws.conclude()
+
+
 def a_record_that_was_acknowledged_and_is_not_there(world: World) -> None:
     partition = partition_of(world)
     world.history.acked.append(sent_of(partition, batch_of(), 0))
@@ -204,9 +218,17 @@ def readers_that_see_different_logs(world: World) -> None:
 
 
 def a_partition_that_two_members_own(world: World) -> None:
+    two_owners(world, "classic")
+
+
+def a_partition_that_two_members_own_in_the_new_protocol(world: World) -> None:
+    two_owners(world, "consumer")
+
+
+def two_owners(world: World, protocol: str) -> None:
     for member in ("a", "b"):
         own = frozenset({("orders", 0)})
-        world.history.owned.append(Owned("classic", "g", member, member, 3, own, 0))
+        world.history.owned.append(Owned(protocol, "g", member, member, 3, own, 0))
     world.laws.conclude()
 
 
@@ -240,6 +262,8 @@ BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("one leader an epoch", two_leaders_of_an_epoch),
     ("replicas agree", a_follower_in_sync_that_has_nothing),
     ("replicas agree", a_follower_in_sync_with_other_records),
+    ("leader epochs rise", a_leader_epoch_that_goes_back),
+    ("leader epochs rise", two_leaders_of_an_epoch_in_metadata),
     ("offsets are dense", a_gap_in_the_offsets),
     ("what was acknowledged is kept", a_record_that_was_acknowledged_and_is_not_there),
     ("sequence numbers are whole", a_gap_in_the_sequence_numbers),
@@ -251,6 +275,7 @@ BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("transactions are whole", a_reader_that_is_given_what_was_aborted),
     ("readers see one log", readers_that_see_different_logs),
     ("partitions are owned once", a_partition_that_two_members_own),
+    ("partitions are owned once", a_partition_that_two_members_own_in_the_new_protocol),
     ("partitions are owned once", a_member_that_goes_back_to_an_earlier_epoch),
     ("committed offsets are kept", a_committed_offset_that_is_forgotten),
     ("requests are answered in time", a_request_without_an_answer),

@@ -83,6 +83,7 @@ class RealKafka:
         self._ports = free_ports(2 * brokers)
         self._nodes = range(1, brokers + 1)
         self._processes: list[subprocess.Popen[bytes]] = []
+        self._paused: set[int] = set()
         self._directory = Path()
 
     @property
@@ -99,6 +100,15 @@ class RealKafka:
     def pids(self) -> list[int]:
         """The process id of each node's JVM, in the order of node ids."""
         return [process.pid for process in self._processes]
+
+    @property
+    def running(self) -> list[int]:
+        """The ids of the nodes whose process is there and not paused."""
+        return [node for node in self._nodes if self.is_running(node) and node not in self._paused]
+
+    def is_running(self, node: int) -> bool:
+        """Whether the node's process is there, paused or not."""
+        return self._processes[node - 1].poll() is None
 
     def __enter__(self) -> Self:
         self._directory = Path(tempfile.mkdtemp(prefix="real-kafka-"))
@@ -128,11 +138,28 @@ class RealKafka:
         process.send_signal(signal.SIGKILL if kill else signal.SIGTERM)
         process.wait(30)
 
-    def start_node(self, node: int) -> None:
-        """Start a stopped node again, with its logs; returns once all nodes know each other."""
+    def start_node(self, node: int, *, wait: bool = True) -> None:
+        """Start a stopped node again, with its logs; returns once all nodes know each other,
+        unless nobody wants to wait for that.
+        """
         self._start("kafka.Kafka", node)
         self._processes[node - 1] = self._processes.pop()
+        if wait:
+            self.wait_whole()
+
+    def wait_whole(self) -> None:
+        """Wait until all nodes, which have to be started, know each other."""
         self._wait(time.monotonic() + self._start_timeout_s)
+
+    def pause_node(self, node: int) -> None:
+        """Let one node stand still, with its connections open."""
+        self._processes[node - 1].send_signal(signal.SIGSTOP)
+        self._paused.add(node)
+
+    def resume_node(self, node: int) -> None:
+        """Let a paused node go on."""
+        self._processes[node - 1].send_signal(signal.SIGCONT)
+        self._paused.discard(node)
 
     def output(self, node: int = 1) -> str:
         """What the node's JVM has printed so far."""

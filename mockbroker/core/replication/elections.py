@@ -131,13 +131,24 @@ class PartitionChange:
             self.isr, self.replicas, self.adding, self.removing = isr, replicas, [], []
 
     def _populate_elr(self, elr_enabled: bool) -> None:
-        """Who left an ISR that is too small now still holds all that was acknowledged."""
-        partition = self._partition
-        if not elr_enabled or len(self.isr) >= partition.effective_min_isr:
+        """Who left an ISR that is too small now still holds all that was acknowledged.
+
+        Nobody is taken out for not being a replica any more. An ELR that is left with such brokers
+        alone keeps the last known leader from being elected: the partition has no leader until an
+        unclean election or another reassignment (so does Kafka 4.3.1).
+        """
+        if not elr_enabled or len(self.isr) >= self._min_isr():
             self.elr = []
             return
-        candidates = {*self.elr, *partition.isr} - {*self.isr, self.unclean_shutdown}
-        self.elr = sorted(candidates & set(self.replicas))
+        candidates = {*self.elr, *self._partition.isr} - {*self.isr, self.unclean_shutdown}
+        self.elr = sorted(candidates)
+
+    def _min_isr(self) -> int:
+        """min.insync.replicas, but no more than the first partition of the topic has replicas
+        (ReplicationControlManager.getTopicEffectiveMinIsr).
+        """
+        topic = self._partition.topic
+        return min(topic.configs.min_insync_replicas, len(topic.partitions[0].replicas))
 
     def _elect(self, elr_enabled: bool) -> tuple[int, bool]:
         """The leader, -1 for none, and whether acknowledged records may be lost with it."""

@@ -187,6 +187,9 @@ class SimulatedClient:
                     self._leaders[topic.name, each.partition_index] = Leader(
                         each.leader_id, each.leader_epoch, topic.topic_id
                     )
+                    self.history.leader_told(
+                        topic.topic_id, each.partition_index, each.leader_epoch, each.leader_id
+                    )
 
     def partitions_of(self, topic: str) -> list[int]:
         """The partitions of a topic, as far as they are known."""

@@ -16,22 +16,17 @@ from mockbroker.core.faults.actions import parse_action
 from mockbroker.core.partition import Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation import plan as plans
-from mockbroker.simulation.laws.base import Key, Law, Violation, key_of
-from mockbroker.simulation.laws.coordination import Answered, AtRest, CommitsKept, OwnedOnce
-from mockbroker.simulation.laws.records import (
-    AcknowledgedKept,
-    ProducersFenced,
-    ReadsKept,
-    SequencesWhole,
-    StableOffsetFollows,
-    TransactionsWhole,
-)
+from mockbroker.simulation.laws.base import HistoryLaw, Judge, Key, Law, Violation, key_of
+from mockbroker.simulation.laws.coordination import Answered
+from mockbroker.simulation.laws.of_history import HISTORY_LAWS
+from mockbroker.simulation.laws.records import AcknowledgedKept
 from mockbroker.simulation.laws.replication import (
+    AcknowledgedAlways,
     HighWatermarkRises,
     Losses,
-    OffsetsDense,
     OneLeaderAnEpoch,
     ReplicasAgree,
+    StableOffsetFollows,
     WatermarksInOrder,
 )
 from mockbroker.simulation.plan import Step
@@ -40,59 +35,38 @@ from mockbroker.simulation.script import Call
 if TYPE_CHECKING:
     from mockbroker.simulation.world import World
 
-__all__ = ["LAWS", "Law", "Laws", "Violation"]
+__all__ = ["HISTORY_LAWS", "LAWS", "STATE_LAWS", "HistoryLaw", "Law", "Laws", "Violation"]
 
-LAWS: tuple[type[Law], ...] = (
+STATE_LAWS: tuple[type[Law], ...] = (
     WatermarksInOrder,
     HighWatermarkRises,
     OneLeaderAnEpoch,
     ReplicasAgree,
-    OffsetsDense,
-    AcknowledgedKept,
-    SequencesWhole,
-    ProducersFenced,
     StableOffsetFollows,
-    TransactionsWhole,
-    ReadsKept,
-    OwnedOnce,
-    CommitsKept,
-    Answered,
-    AtRest,
 )
+LAWS: tuple[type[HistoryLaw], ...] = (*STATE_LAWS, *HISTORY_LAWS)
 
-VIOLATIONS_MAX = 20  # of one simulation; what is broken is rarely broken once
 
-
-class Laws:
+class Laws(Judge):
     """All laws over one world."""
 
     def __init__(self, world: World) -> None:
+        super().__init__(world.history)
         self.world = world
-        self.history = world.history
-        self.start_ms = world.clock.now_ms
-        self.violations: list[Violation] = []
-        self._told: set[tuple[str, str]] = set()
         # Partitions that have changed since the laws looked last.
         self.changed: dict[Partition, None] = {}
         self.unclean: set[tuple[str, int]] = set()
-        # Partitions in which a transaction was ended by hand, and in which readers may have seen
-        # what was lost later.
-        self.meddled: set[Key] = set()
-        self.torn: set[Key] = set()
-        # Topics that were deleted: who goes by names does not know which of them it read.
-        self.recreated: set[str] = set()
         self.held: set[Key] = set()  # where an action holds the last stable offset
-        self.meddled_groups: set[str] = set()
         self.transactions_lost = False
         self._watched: dict[int, Partition] = {}
         self._mark: tuple[int, ...] = ()
-        self._acknowledged = AcknowledgedKept(self)
-        self._laws: list[Law] = [Losses(self)]
+        self._acknowledged = AcknowledgedAlways(self)
         self._answered = Answered(self)
-        own: dict[type[Law], Law] = {AcknowledgedKept: self._acknowledged, Answered: self._answered}
-        self._laws += [own.get(law) or law(self) for law in LAWS]
-        self._lookers = [law for law in self._laws if type(law).look is not Law.look]
-        self._listeners = [law for law in self._laws if type(law).happened is not Law.happened]
+        state: list[Law] = [Losses(self), self._acknowledged, *(law(self) for law in STATE_LAWS)]
+        others = [law(self) for law in HISTORY_LAWS if law not in (AcknowledgedKept, Answered)]
+        self._laws: list[HistoryLaw] = [*state, self._answered, *others]
+        self._lookers = [law for law in state if type(law).look is not Law.look]
+        self._listeners = [law for law in state if type(law).happened is not Law.happened]
 
     @property
     def cluster(self) -> Cluster:
@@ -242,19 +216,12 @@ class Laws:
         """A client has lost its patience with a broker that ran all the time."""
         self._answered.silent(client, call, since_ms)
 
-    def broken(self, law: str, message: str) -> None:
-        """Note a violation, once."""
-        if (law, message) in self._told or len(self.violations) >= VIOLATIONS_MAX:
-            return
-        self._told.add((law, message))
-        world = self.world
-        self.violations.append(
-            Violation(law, message, world.step, world.clock.now_ms - self.start_ms)
-        )
-
     def conclude(self) -> None:
         """Everything is over: judge it as a whole."""
-        self.changed.update(dict.fromkeys(observe.partitions(self.cluster)))
+        found = list(observe.partitions(self.cluster))
+        self.changed.update(dict.fromkeys(found))
         self.look()
+        self.logs = [observe.log_view(partition) for partition in found]
+        self.unsettled = self.world.unsettled()
         for law in self._laws:
             law.conclude()

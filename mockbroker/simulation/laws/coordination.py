@@ -6,16 +6,14 @@ from collections import defaultdict
 
 from mockbroker.handlers.base import FORWARDED, FORWARDING_TIMEOUT_MS
 from mockbroker.simulation.history import Commit, Found
-from mockbroker.simulation.laws.base import Law
+from mockbroker.simulation.laws.base import HistoryLaw
 from mockbroker.simulation.script import Call
 from mockbroker_protocol import ApiKey
 
-OFFSETS_TOPIC = "__consumer_offsets"
 
-
-class OwnedOnce(Law):
-    """Within a generation of a classic group no partition is given to two members, and no member
-    goes back to an earlier generation or epoch.
+class OwnedOnce(HistoryLaw):
+    """Within a generation of a classic group, and within an epoch of a consumer group, no partition
+    is given to two members; and no member goes back to an earlier generation or epoch.
     """
 
     name = "partitions are owned once"
@@ -23,8 +21,8 @@ class OwnedOnce(Law):
     def conclude(self) -> None:
         owners: dict[tuple[str, int, tuple[str, int]], str] = {}
         epochs: dict[tuple[str, str], int] = {}
-        for owned in self.laws.history.owned:
-            if owned.group in self.laws.meddled_groups:
+        for owned in self.judge.history.owned:
+            if owned.group in self.judge.meddled_groups:
                 continue
             member = (owned.group, owned.member)
             if owned.epoch < epochs.get(member, -1):
@@ -33,22 +31,20 @@ class OwnedOnce(Law):
                     f"after epoch {epochs[member]}"
                 )
             epochs[member] = owned.epoch
-            if owned.protocol != "classic":
-                continue
             for tp in sorted(owned.partitions):
                 key = (owned.group, owned.epoch, tp)
                 other = owners.setdefault(key, owned.member)
                 if other != owned.member:
                     self.broken(
-                        f"generation {owned.epoch} of {owned.group}: {tp[0]}-{tp[1]} is given to "
+                        f"epoch {owned.epoch} of {owned.group}: {tp[0]}-{tp[1]} is given to "
                         f"{other} and to {owned.member}"
                     )
 
     def forget(self) -> None:
-        self.laws.history.owned.clear()
+        self.judge.history.owned.clear()
 
 
-class CommitsKept(Law):
+class CommitsKept(HistoryLaw):
     """Whoever asks for a committed offset is told the one that was acknowledged last, or one that
     came after it, unless an unclean election, a lost disk or a deletion took it.
     """
@@ -57,11 +53,11 @@ class CommitsKept(Law):
 
     def conclude(self) -> None:
         commits: dict[tuple[str, str, int], list[Commit]] = defaultdict(list)
-        for commit in self.laws.history.commits:
+        for commit in self.judge.history.commits:
             commits[commit.group, commit.topic, commit.partition].append(commit)
-        for found in self.laws.history.found:
+        for found in self.judge.history.found:
             where = (found.group, found.topic, found.partition)
-            if found.group not in self.laws.meddled_groups:
+            if found.group not in self.judge.meddled_groups:
                 self._judge(found, commits[where])
 
     def _judge(self, found: Found, commits: list[Commit]) -> None:
@@ -79,16 +75,16 @@ class CommitsKept(Law):
         if found.offset not in possible:
             self.broken(
                 f"group {found.group} was told {found.offset} for {found.topic}-{found.partition} "
-                f"at {found.at_ms - self.laws.start_ms} ms, when {latest.offset} was acknowledged"
+                f"at {found.at_ms - self.judge.start_ms} ms, when {latest.offset} was acknowledged"
             )
 
     def forget(self) -> None:
-        history = self.laws.history
+        history = self.judge.history
         history.commits.clear()
         history.found.clear()
 
 
-class Answered(Law):
+class Answered(HistoryLaw):
     """A broker that runs answers every request in time: what it parks, by the deadline that the
     request gives it.
     """
@@ -101,7 +97,7 @@ class Answered(Law):
             return
         self.broken(
             f"{call.api_key.name} v{call.version} of {client} to broker {call.node_id}, sent at "
-            f"{since_ms - self.laws.start_ms} ms, had no answer after {call.timeout_ms} ms"
+            f"{since_ms - self.judge.start_ms} ms, had no answer after {call.timeout_ms} ms"
         )
 
 
@@ -137,13 +133,15 @@ def longest_ms(call: Call) -> int:
     return longest_ms + _SLACK_MS
 
 
-class AtRest(Law):
+class AtRest(HistoryLaw):
     """Once faults stop and time passes, everything comes to rest: brokers that run are not fenced,
-    no transaction is open, every replica is in sync, and every group is stable or empty.
+    no transaction is open, every replica is in sync, and every group is stable or empty. A
+    partition that a reassignment has left with no eligible leader waits for an operator, and
+    transactions with it.
     """
 
     name = "everything comes to rest"
 
     def conclude(self) -> None:
-        for sentence in self.laws.world.unsettled():
+        for sentence in self.judge.unsettled:
             self.broken(sentence)

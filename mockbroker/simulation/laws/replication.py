@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from mockbroker.core.events import Event, IsrChanged, LeaderChanged, WatermarkMoved
+from mockbroker.core.events import (
+    Event,
+    IsrChanged,
+    LeaderChanged,
+    LogTruncated,
+    WatermarkMoved,
+)
 from mockbroker.core.partition import Partition
 from mockbroker.simulation import observe
+from mockbroker.simulation.history import Sent
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
+from mockbroker.simulation.laws.records import AcknowledgedKept
 from mockbroker.simulation.observe import ReplicaView
 
 _CHANGES_BETWEEN = 15
@@ -161,27 +169,109 @@ class ReplicasAgree(Law):
         self._checked.clear()
 
 
-class OffsetsDense(Law):
-    """The batches of a log follow each other without a gap, unless it is compacted."""
+class StableOffsetFollows(Law):
+    """As long as nothing is deleted, the last stable offset of a leader is where the first
+    transaction begins whose marker is not below the high watermark, and the high watermark where
+    there is none.
+    """
 
-    name = "offsets are dense"
+    name = "the last stable offset follows"
 
-    def conclude(self) -> None:
-        for partition in observe.partitions(self.laws.cluster):
-            if observe.has_holes(partition.log):
+    def begin(self) -> None:
+        self._scans: dict[tuple[Key, int], _Scan] = {}
+
+    def look(self, partition: Partition, views: list[observe.ReplicaView]) -> None:
+        key = key_of(partition)
+        if partition.topic.is_internal or key in self.laws.held:
+            return
+        for view in views:
+            if not view.leads or observe.has_holes(view.log):
                 continue
-            expected = None
-            for batch in observe.batches(partition.log):
-                if expected is not None and batch.base_offset != expected:
-                    self.broken(
-                        f"{name_of(partition)}: {batch.base_offset} comes where {expected} should"
-                    )
-                expected = batch.last_offset + 1
-            if expected is not None and expected != partition.log_end_offset:
+            if view.log.start_offset:
+                continue  # who has a transaction open may have nothing left in the log
+            where = (key, view.node_id)
+            scan = self._scans.get(where)
+            mark = (id(view.log), view.log.cuts)
+            if scan is None or scan.mark != mark or scan.end > view.high_watermark:
+                scan = self._scans[where] = _Scan(mark)
+            expected = scan.stable_offset(view)
+            if expected != view.last_stable_offset:
                 self.broken(
-                    f"{name_of(partition)} ends at {partition.log_end_offset}, and its last batch "
-                    f"at {expected}"
+                    f"{name_of(partition)} on broker {view.node_id}: {view.last_stable_offset}, "
+                    f"and not {expected}, with the high watermark at {view.high_watermark}"
                 )
+
+    def forget(self) -> None:
+        self._scans.clear()
+
+
+class _Scan:
+    """The transactions of one log, as far as the high watermark has come."""
+
+    __slots__ = ("end", "mark", "open")
+
+    def __init__(self, mark: tuple[int, int]) -> None:
+        self.mark = mark
+        self.end = 0
+        self.open: dict[int, int] = {}  # producer id -> where its transaction begins
+
+    def stable_offset(self, view: observe.ReplicaView) -> int:
+        end = view.high_watermark
+        if self.end < end:
+            for batch in observe.batches_between(view.log, self.end, end):
+                if batch.marker is not None:
+                    self.open.pop(batch.producer_id, None)
+                elif batch.transactional:
+                    self.open.setdefault(batch.producer_id, batch.base_offset)
+            self.end = end
+        return min(self.open.values(), default=end)
+
+
+class AcknowledgedAlways(AcknowledgedKept, Law):
+    """What was acknowledged with acks=all is also there right after each change of a leader."""
+
+    def begin(self) -> None:
+        super().begin()
+        self._suspect: set[tuple[str, int]] = set()
+        # Who led when, of partitions with an unclean election: (since ms, leader).
+        self._leaders: dict[tuple[str, int], list[tuple[int, int]]] = {}
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, LeaderChanged):
+            where = (event.topic, event.partition)
+            if event.unclean or where in self._leaders:
+                known = self._leaders.setdefault(where, [])
+                known.append((event.at_ms, event.leader_id))
+        if isinstance(event, LeaderChanged | LogTruncated):
+            self._suspect.add((event.topic, event.partition))
+
+    def settle_losses(self) -> None:
+        """Forgive what an unclean election has just taken, and look for what nobody may take."""
+        if not self._suspect:
+            return
+        suspect, self._suspect = self._suspect, set()
+        for topic, index in sorted(suspect):
+            partition = self.laws.cluster.partition(topic, index)
+            if partition is not None and partition.leader_id >= 0:
+                unclean = (topic, index) in self.laws.unclean
+                if self.wanted(key_of(partition)):
+                    self.check(observe.log_view(partition), forgive=unclean)
+                self.laws.unclean.discard((topic, index))
+
+    def forgives(self, sent: Sent) -> bool:
+        """Whether a batch was acknowledged by a leader that had not heard of its successor, in a
+        partition in which an unclean election was held.
+        """
+        known = self._leaders.get((sent.topic, sent.partition), ())
+        leader_id = sent.node_id
+        for since_ms, elected in known:
+            if since_ms <= sent.acked_ms:
+                leader_id = elected
+        return leader_id != sent.node_id
+
+    def forget(self) -> None:
+        super().forget()
+        self._suspect.clear()
 
 
 class Losses(Law):

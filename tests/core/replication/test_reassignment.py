@@ -187,3 +187,30 @@ def listed(node: Replicas) -> tuple[list[int], list[int], list[int]] | None:
         return None
     (partition,) = response.topics[0].partitions
     return partition.replicas, partition.adding_replicas, partition.removing_replicas
+
+
+def test_whom_a_move_takes_the_replica_stays_eligible_until_enough_are_in_sync():
+    """So does Kafka 4.3.1, which may leave a partition without anybody who could lead it."""
+    cluster = Cluster(seed=1)
+    configs = {"min.insync.replicas": "2"}
+    topic = cluster.create_topic("t", assignments={0: [1, 2]}, configs=configs)
+    (partition,) = topic.partitions
+    cluster.stop_broker(1)
+    move(cluster, [2])
+    cluster.start_broker(1)
+    assert (partition.replicas, partition.isr, partition.elr) == ([2], [2], (1,))
+    cluster.stop_broker(2, how="unclean")
+    cluster.timers.run_due(60_000)
+    cluster.start_broker(2)
+    cluster.timers.run_due(120_000)
+    assert (partition.leader_id, partition.isr, partition.elr) == (-1, [], (1,))
+
+
+def test_the_minimum_for_eligible_leaders_is_no_more_than_the_first_partition_has_replicas():
+    cluster = Cluster(seed=1)
+    configs = {"min.insync.replicas": "2"}
+    assignments = {0: [2, 3], 1: [1, 2]}
+    partition = cluster.create_topic("t", assignments=assignments, configs=configs).partitions[1]
+    move(cluster, [2])
+    cluster.stop_broker(1)
+    assert (partition.isr, partition.elr) == ([2], ())

@@ -1,0 +1,50 @@
+"""The laws that hold for any cluster: they need nothing but a history and the logs at the end."""
+
+from __future__ import annotations
+
+from mockbroker.simulation.history import History
+from mockbroker.simulation.laws.base import HistoryLaw, Judge
+from mockbroker.simulation.laws.coordination import Answered, AtRest, CommitsKept, OwnedOnce
+from mockbroker.simulation.laws.records import (
+    AcknowledgedKept,
+    EpochsRise,
+    OffsetsDense,
+    ProducersFenced,
+    ReadsKept,
+    SequencesWhole,
+    TransactionsWhole,
+)
+from mockbroker.simulation.logs import LogView
+from mockbroker.simulation.script import Call
+
+HISTORY_LAWS: tuple[type[HistoryLaw], ...] = (
+    EpochsRise,
+    OffsetsDense,
+    AcknowledgedKept,
+    SequencesWhole,
+    ProducersFenced,
+    TransactionsWhole,
+    ReadsKept,
+    OwnedOnce,
+    CommitsKept,
+    Answered,
+    AtRest,
+)
+
+
+class HistoryLaws(Judge):
+    """All of them over one history, whoever ran the cluster."""
+
+    def __init__(self, history: History) -> None:
+        super().__init__(history)
+        self._answered = Answered(self)
+
+    def silent(self, client: str, call: Call, since_ms: int) -> None:
+        """A client has lost its patience with a broker that ran all the time."""
+        self._answered.silent(client, call, since_ms)
+
+    def conclude(self, logs: list[LogView], unsettled: list[str]) -> None:
+        """Everything is over, with these logs and what is not at rest: judge it as a whole."""
+        self.logs, self.unsettled = logs, unsettled
+        for law in HISTORY_LAWS:
+            law(self).conclude()
