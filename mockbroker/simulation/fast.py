@@ -36,9 +36,10 @@ from mockbroker.handlers.base import (
 from mockbroker.handlers.error_responses import failure_response
 from mockbroker.handlers.faulty_answers import applied_error, edited_answer, is_edit, refused
 from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
-from mockbroker.simulation.world import LISTENER, World
+from mockbroker.simulation.world import LISTENER, StandsStill, World
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.headers import RequestHeader
 
@@ -103,6 +104,12 @@ class FastRun:
 
     def run(self) -> None:
         """Live through the plan, then let everything come to rest."""
+        try:
+            self._live()
+        except StandsStill as error:
+            self.world.laws.broken(TIME_GOES_ON, str(error))
+
+    def _live(self) -> None:
         world = self.world
         plan = world.plan
         start_ms = self.clock.now_ms
@@ -150,7 +157,7 @@ class FastRun:
             if done is not None and done():
                 return
         else:
-            world.laws.broken("a simulation comes to its end", "it runs in circles")
+            raise StandsStill(f"it does not end after {EVENTS_MAX:,} wake-ups")
         clock.now_ms = max(clock.now_ms, end_ms)
 
     def _at(self, at_ms: int, act: Callable[..., None], argument: Any) -> None:
@@ -252,7 +259,7 @@ class FastRun:
                 self._drive(self._watched(runner, turn, call, context, api, asked))
                 return
         response = self._handle(context, call.request, api)
-        if type(response) is Parked:
+        if isinstance(response, Parked):
             if not response.done:
                 context.is_late = True
                 response.on_complete = lambda: self._completed(runner, turn, call, response)
@@ -407,7 +414,7 @@ class FastRun:
 
         async def handle(request: Any) -> Any:
             response = self._handle(context, request, api)
-            if type(response) is Parked:
+            if isinstance(response, Parked):
                 if not response.done:
                     await self._until_done(response)
                 response = response.response

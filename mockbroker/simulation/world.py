@@ -35,10 +35,15 @@ from mockbroker.simulation.history import History
 from mockbroker.simulation.laws import Laws
 from mockbroker.simulation.plan import Plan, Step
 
+AT_ONCE_MAX = 20_000  # events without any time between them
 START_MS = 1_700_000_000_000
 LISTENER = "PLAINTEXT"
 
 _encode = msgspec.msgpack.Encoder(enc_hook=repr).encode
+
+
+class StandsStill(Exception):  # noqa: N818 - it names what happened
+    """So much happens that no time passes."""
 
 
 class Clock:
@@ -96,6 +101,8 @@ class World:
         self.on_restarted: list[Callable[[], None]] = []
         self.on_restored: list[Callable[[], None]] = []
         self.on_client_crashed: list[Callable[[SimulatedClient], None]] = []
+        self._busy_ms = 0  # since when no time has passed, and how much was told since
+        self._at_once = 0
         settings = plan.settings
         nodes = range(1, settings.brokers + 1)
         self.cluster = self._made([BrokerSpec(node_id) for node_id in nodes])
@@ -136,6 +143,12 @@ class World:
 
     def _happened(self, event: Event) -> None:
         name = type(event).__name__
+        if self._busy_ms != self.clock.now_ms:
+            self._busy_ms, self._at_once = self.clock.now_ms, 0
+        self._at_once += 1
+        if self._at_once > AT_ONCE_MAX:
+            at_ms = self._busy_ms - self.laws.start_ms
+            raise StandsStill(f"{AT_ONCE_MAX:,} events at {at_ms} ms, the last is {event}")
         self.events[name] += 1
         self.digest.add(self.clock.now_ms, name, event)
         self.laws.happened(event)

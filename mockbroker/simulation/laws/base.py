@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 Key = tuple[bytes, int]  # topic id and partition
 
+TIME_GOES_ON = "time goes on"  # broken by what goes round and round without any time passing
+
 
 class Violation(NamedTuple):
     """A law that was broken: what was seen, after which step of the plan, and when, in ms since
