@@ -1,0 +1,49 @@
+"""Run the simulator with every planted bug, and write down what finds it.
+
+    python -m tests.simulation.planted [--bug NAME] [--schedules 2000] [--jobs 1] [--missing]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tests.simulation.planted.hunting import SCHEDULES, hunts
+from tests.simulation.planted.planting import load_all
+from tests.simulation.planted.results import read, write
+
+RESULTS = Path(__file__).resolve().parents[3] / "docs" / "_data" / "planted.toml"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="planted", description=__doc__)
+    parser.add_argument("--bug", action="append", default=[], help="only this one")
+    parser.add_argument("--area", default="", help="only bugs of this area")
+    parser.add_argument("--schedules", type=int, default=SCHEDULES, help="how many to try a bug on")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes")
+    parser.add_argument("--missing", action="store_true", help="only bugs without a result")
+    asked = parser.parse_args()
+    bugs = load_all()
+    unknown = [name for name in asked.bug if name not in bugs]
+    if unknown:
+        parser.error(f"there is no bug named {', '.join(unknown)}")
+    known = read(RESULTS)
+    wanted = [
+        name
+        for name, bug in bugs.items()
+        if (not asked.bug or name in asked.bug)
+        and (not asked.area or bug.area == asked.area)
+        and not (asked.missing and name in known)
+    ]
+    missed = 0
+    for hunt in hunts(wanted, asked.schedules, asked.jobs):
+        missed += not hunt.law
+        sys.stdout.write(f"{hunt.name}: {hunt}\n")
+        sys.stdout.flush()
+        write(RESULTS, {**read(RESULTS), hunt.name: hunt}, bugs)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
