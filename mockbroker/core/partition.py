@@ -366,8 +366,9 @@ class Partition:
     def force_high_watermark(self, offset: int) -> None:
         """Put the high watermark anywhere in the log, back as well. Watchers are told."""
         tell_watermark(self._cluster, self, offset)
-        self.high_watermark = offset
-        self._refresh_last_stable_offset()
+        if offset < self.high_watermark:
+            self.log.replay_producers()  # markers above it are not replicated any more
+        self.adopt(self.log, offset)
         self.notify()
 
     def _refresh_last_stable_offset(self) -> None:

@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable
 from typing import Any
 
 from mockbroker.core.broker import Broker
 from mockbroker.core.broker_life import PAUSED, RUNNING
 from mockbroker.core.errors import ApiError
-from mockbroker.core.faults.effects import answers, connections, delivery
-from mockbroker.core.faults.engine import Asked, Decision
 from mockbroker.handlers.authorization import guarded
 from mockbroker.handlers.base import (
     APIS,
@@ -34,10 +32,10 @@ from mockbroker.handlers.base import (
     RequestContext,
 )
 from mockbroker.handlers.error_responses import failure_response
-from mockbroker.handlers.faulty_answers import applied_error, edited_answer, is_edit, refused
 from mockbroker.simulation.clients.base import SimulatedClient
 from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.plan import Step
+from mockbroker.simulation.ruled import Ruled
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
 from mockbroker.simulation.world import LISTENER, StandsStill, World
 from mockbroker_protocol.codec import response_codec
@@ -47,18 +45,6 @@ GRACE_MS = 120_000  # how long clients may go on once faults have stopped
 # How long it may then take until everything is at rest.
 REST_MS = (10_000, 60_000, 900_000, 7_200_000, 86_400_000)
 EVENTS_MAX = 400_000  # a simulation that goes on beyond is taken to run in circles
-
-
-class _Wait:
-    """Something a rule waits for; `over` is called when it is there."""
-
-    __slots__ = ("arm",)
-
-    def __init__(self, arm: Callable[[Callable[[], None]], None]) -> None:
-        self.arm = arm
-
-    def __await__(self) -> Generator[_Wait, None, None]:
-        yield self
 
 
 class _Runner:
@@ -256,7 +242,15 @@ class FastRun:
             asked = cluster.faults.ask(context.cluster, context, call.request)
             if asked is not None:
                 runner.ruled = True
-                self._drive(self._watched(runner, turn, call, context, api, asked))
+                Ruled(
+                    context,
+                    call.request,
+                    asked,
+                    cluster.faults,
+                    lambda request: self._handle(context, request, api),
+                    lambda answer: self._answer(runner, turn, call, answer),
+                    lambda: self._cut_off(runner, turn),
+                ).begin()
                 return
         response = self._handle(context, call.request, api)
         if isinstance(response, Parked):
@@ -311,6 +305,10 @@ class FastRun:
         runner.turn += 1
         self._close(runner, node_id)
         self._soon(self._go_on, (runner, runner.turn, Disconnected()))
+
+    def _cut_off(self, runner: _Runner, turn: int) -> None:
+        if turn == runner.turn and runner.call is not None:
+            self._drop(runner)
 
     def _close(self, runner: _Runner, node_id: int) -> None:
         info = runner.connections.pop(node_id, None)
@@ -371,98 +369,3 @@ class FastRun:
             if act == self._go_on and argument[2] is not None:
                 lost = (*argument[:2], Disconnected())
                 self._heap[number] = (at_ms, draw, order, act, lost)
-
-    # -- rules -------------------------------------------------------------------------------------
-
-    def _drive(self, work: Coroutine[_Wait, None, None]) -> None:
-        """Carry on with what a rule does until it waits, and again when that is over."""
-        try:
-            wait = work.send(None)
-        except StopIteration:
-            return
-        wait.arm(lambda: self._drive(work))
-
-    async def _watched(
-        self,
-        runner: _Runner,
-        turn: int,
-        call: Call,
-        context: RequestContext,
-        api: Api,
-        asked: Asked,
-    ) -> None:
-        """A request that rules fire for: before, applied, after, as on a connection."""
-        _, decisions = asked
-        engine = self.world.cluster.faults
-        refusal: tuple[Decision, Any] | None = None
-        for decision in decisions:
-            for effect in decision.effects.values():
-                match effect:
-                    case delivery.Delay(phase="before"):
-                        await self._sleep(effect.drawn_ms(decision.rule.stream))
-                    case delivery.DropRequest():
-                        return
-                    case delivery.Close(phase="before"):
-                        self._cut_off(runner, turn)
-                        return
-                    case connections.CutOff(both_ways=True):
-                        await self._while_in_force(decision)
-                    case answers.ErrorAfter():
-                        continue
-                    case answers.Error() | answers.RecordErrors():
-                        refusal = decision, effect
-
-        async def handle(request: Any) -> Any:
-            response = self._handle(context, request, api)
-            if isinstance(response, Parked):
-                if not response.done:
-                    await self._until_done(response)
-                response = response.response
-            return response
-
-        if refusal is None:
-            response = await handle(call.request)
-        else:
-            decision, effect = refusal
-            response = await refused(context, call.request, decision.selection, effect, handle)
-        for decision in decisions:
-            if decision.rule.actions and engine is not None:
-                engine.act(decision.rule.actions, decision.rule.name)
-        for decision in decisions:
-            for effect in decision.effects.values():
-                match effect:
-                    case delivery.Delay(phase="after"):
-                        await self._sleep(effect.drawn_ms(decision.rule.stream))
-                    case delivery.Close(phase="after"):
-                        self._cut_off(runner, turn)
-                        return
-                    case delivery.DropReply(then=then):
-                        if then != "keep":
-                            self._cut_off(runner, turn)
-                        return
-                    case connections.CutOff(both_ways=False):
-                        await self._while_in_force(decision)
-                    case answers.ErrorAfter() if not isinstance(response, Outcome):
-                        response = applied_error(
-                            context, call.request, response, decision.selection, effect
-                        )
-                    case _ if is_edit(effect, call.api_key) and not isinstance(response, Outcome):
-                        response = edited_answer(context, response, decision.selection, effect)
-        self._answer(runner, turn, call, response)
-
-    def _cut_off(self, runner: _Runner, turn: int) -> None:
-        if turn == runner.turn and runner.call is not None:
-            self._drop(runner)
-
-    async def _sleep(self, milliseconds: int) -> None:
-        timers, due_ms = self.world.cluster.timers, self.clock.now_ms + milliseconds
-        await _Wait(lambda over: timers.call_at(due_ms, over) and None)
-
-    async def _while_in_force(self, decision: Decision) -> None:
-        await _Wait(decision.rule.when_removed)
-
-    async def _until_done(self, parked: Parked[Any]) -> None:
-        def arm(over: Callable[[], None]) -> None:
-            parked.on_complete = over
-
-        await _Wait(arm)

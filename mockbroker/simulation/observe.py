@@ -38,7 +38,7 @@ class BatchView(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int
+    records: int
     transactional: bool
     marker: bool | None
 

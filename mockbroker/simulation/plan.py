@@ -142,7 +142,7 @@ def read(path: Path) -> Plan:
         raise PlanError(f"{path} cannot be read: {error.strerror}") from None
     try:
         if path.suffix in (".yaml", ".yml"):
-            import yaml
+            import yaml  # type: ignore[import-untyped]
 
             data = yaml.safe_load(text)
         else:
@@ -163,11 +163,12 @@ def _check_names(data: dict[str, Any]) -> None:
     ]
     settings = data.get("settings")
     topics = settings.get("topics") if isinstance(settings, dict) else None
-    for name, items, type_ in (
+    lists: list[tuple[str, object, type[msgspec.Struct]]] = [
         ("settings.topics", topics, TopicSettings),
         ("clients", data.get("clients"), ClientSettings),
         ("steps", data.get("steps"), Step),
-    ):
+    ]
+    for name, items, type_ in lists:
         if isinstance(items, list):
             parts += [(f"{name}[{n}]", item, type_) for n, item in enumerate(items)]
     for path, part, type_ in parts:

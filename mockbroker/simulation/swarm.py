@@ -190,7 +190,7 @@ class _Drawing:
                 )
             case "classic" | "consumer":
                 return ClientSettings(
-                    kind=kind,  # type: ignore[arg-type]
+                    kind=kind,
                     group=f"{kind}-group",
                     instance_id=f"static-{number}" if self._chance(0.3) else None,
                     assignor=rng.choice(("", "uniform", "range")) if kind == "consumer" else "",

@@ -189,8 +189,8 @@ class World:
                 self._restart()
             case plans.CRASH_CLIENT:
                 client = self.clients[step.arguments["client"]]
-                for observer in self.on_client_crashed:
-                    observer(client)
+                for crashed in self.on_client_crashed:
+                    crashed(client)
             case name:
                 act(self.cluster, name, parse_action(name, step.arguments))
 

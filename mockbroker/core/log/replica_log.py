@@ -397,7 +397,7 @@ class ReplicaLog(BatchStore):
         active = range(bisect_left(self._base_offsets, segments.base_offsets[-1]), count)
         segments.max_timestamps[-1] = max(map(self._max_timestamp, active), default=NO_TIMESTAMP)
         self.epochs.truncate_from_end(offset)
-        self._replay_producers()
+        self.replay_producers()
         return True
 
     def truncate_fully(self, offset: int) -> None:
@@ -410,7 +410,7 @@ class ReplicaLog(BatchStore):
         self.epochs.truncate_from_end(0)
         self.producers.clear()
 
-    def _replay_producers(self) -> None:
+    def replay_producers(self) -> None:
         """Read the producers' state from the batches; what was written before those stays known."""
         first = self._base_offsets[0] if self._base_offsets else self.end_offset
         self.producers.forget_from(first)

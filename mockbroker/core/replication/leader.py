@@ -254,7 +254,7 @@ class LeaderReplication:
             if node_id in partition.isr and state.fetched_offset != end_offset
         ]
 
-    def _watch_lag(self) -> None:
+    def _watch_lag(self, not_before_ms: int = 0) -> None:
         """Look again when the first of the lagging followers has lagged for too long."""
         partition = self._partition
         if self._shrink is not None or partition.leader_id == NO_LEADER or partition.isr_in_flight:
@@ -263,7 +263,7 @@ class LeaderReplication:
         if lagging:
             lag_ms_max = self._cluster.config_int("replica.lag.time.max.ms")
             due_ms = min(state.caught_up_ms for state in lagging) + lag_ms_max
-            due_ms = max(due_ms, self._cluster.now_ms())
+            due_ms = max(due_ms, not_before_ms, self._cluster.now_ms())
             self._shrink = self._cluster.timers.call_at(due_ms, self._maybe_shrink_isr)
 
     def _maybe_shrink_isr(self) -> None:
@@ -305,9 +305,14 @@ class LeaderReplication:
         partition = self._partition
         if partition.isr_in_flight is request.isr:
             partition.isr_in_flight = []
-        if error is not ErrorCode.NONE and partition.advance_high_watermark():
+        if error is ErrorCode.NONE:
+            self._watch_lag()
+            return
+        if partition.advance_high_watermark():
             partition.notify()
-        self._watch_lag()
+        # Leaders look for lagging followers in intervals of half the time that these may lag.
+        interval_ms = self._cluster.config_int("replica.lag.time.max.ms") // 2
+        self._watch_lag(self._cluster.now_ms() + interval_ms)
 
     # -- telling -----------------------------------------------------------------------------------
 

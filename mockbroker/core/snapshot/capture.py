@@ -61,16 +61,20 @@ def capture_with(cluster: Cluster, enter: Enter, logs: dict[int, LogImage]) -> C
 
 def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> PartitionImage:
     """What is known of a partition; its logs are told to `enter`."""
-    log = partition.log
-    pristine = is_pristine(log, partition.leader_epoch)
-    log_id = PRISTINE if pristine else enter(log, partition.high_watermark)
-    replicas = tuple(partition.replicas)
+    log, high_watermark = partition.log, partition.high_watermark
     own: tuple[ReplicaImage, ...] = ()
     if partition.own_replicas:
+        leaders = partition.own_replicas.get(partition.leader_id)
+        if leaders is not None:  # it has not heard yet that it leads, or that others follow
+            log, high_watermark = leaders.log, leaders.high_watermark
         own = tuple(
             ReplicaImage(replica.node_id, enter(replica.log, replica.high_watermark))
             for replica in partition.own_replicas.values()
+            if replica is not leaders
         )
+    pristine = is_pristine(log, partition.leader_epoch)
+    log_id = PRISTINE if pristine else enter(log, high_watermark)
+    replicas = tuple(partition.replicas)
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     if cluster.reassignments:

@@ -179,6 +179,11 @@ def _partition(
     if saved.log_id != PRISTINE:
         kept = image.logs[saved.log_id]
         partition.adopt(twin_of(kept.log), kept.high_watermark)
+        log = partition.log
+        if saved.leader_id != NO_LEADER and log.epochs.latest < saved.leader_epoch:
+            # Its leader had not heard yet that it leads: now it has.
+            partition.leader_epoch_start_offset = log.end_offset
+            log.epochs.assign(saved.leader_epoch, log.end_offset)
     for own in saved.own:
         kept = image.logs[own.log_id]
         replica = Replica(own.node_id, twin_of(kept.log), kept.high_watermark)

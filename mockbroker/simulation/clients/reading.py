@@ -108,7 +108,7 @@ class Reading(SimulatedClient):
         answer = response.groups[0] if version >= _GROUPS_SINCE else response
         told, now_ms = self.history.turn(), self.history.now_ms()
         for topic in answer.topics:
-            name = topic.name or self.topic_name(topic.topic_id)
+            name = topic.name or self.topic_name(topic.topic_id) or ""
             for row in topic.partitions:
                 found = Found(
                     group, name, row.partition_index, row.committed_offset, asked, told, now_ms
@@ -358,7 +358,7 @@ class Reading(SimulatedClient):
         error = 0
         acked = self.history.turn()
         for topic in response.topics:
-            name = topic.name or self.topic_name(topic.topic_id)
+            name = topic.name or self.topic_name(topic.topic_id) or ""
             for row in topic.partitions:
                 if row.error_code == 0:
                     notes[name, row.partition_index].acked = acked

@@ -159,8 +159,8 @@ class TransactionalProducer(Writer, Reading):
         settings = self.settings
         ids = (self.producer_id, self.epoch)
         if not self.versions.uses_tv2:
-            request = AddOffsetsToTxnRequest(settings.transactional_id, *ids, settings.group)
-            response = yield from self._ask(ApiKey.ADD_OFFSETS_TO_TXN, request)
+            adding = AddOffsetsToTxnRequest(settings.transactional_id, *ids, settings.group)
+            response = yield from self._ask(ApiKey.ADD_OFFSETS_TO_TXN, adding)
             if response.error_code:
                 raise GaveUp("add offsets", response.error_code)
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}

@@ -37,6 +37,10 @@ class Law:
 
     def __init__(self, laws: Laws) -> None:
         self.laws = laws
+        self.begin()
+
+    def begin(self) -> None:
+        """Make what the law remembers."""
 
     def broken(self, message: str) -> None:
         """Say that the law does not hold."""

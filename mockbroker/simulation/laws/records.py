@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mockbroker.core.cluster import Cluster
 from mockbroker.core.events import Event, LeaderChanged, LogTruncated
 from mockbroker.core.partition import Partition
 from mockbroker.simulation import history as happened
@@ -21,8 +22,7 @@ class AcknowledgedKept(Law):
 
     name = "what was acknowledged is kept"
 
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
+    def begin(self) -> None:
         self._sorted = 0  # how many acknowledgements are in `_by_key`
         self._by_key: dict[Key, list[Sent]] = {}
         self._suspect: set[tuple[str, int]] = set()
@@ -105,7 +105,7 @@ class SequencesWhole(Law):
                         f"{name_of(partition)} at {batch.base_offset}: producer {who[0]} epoch "
                         f"{who[1]} wrote sequence {batch.base_sequence} where {expected} follows"
                     )
-                following[who] = batch.base_sequence + batch.count
+                following[who] = batch.base_sequence + batch.records
 
 
 class ProducersFenced(Law):
@@ -135,8 +135,7 @@ class StableOffsetFollows(Law):
 
     name = "the last stable offset follows"
 
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
+    def begin(self) -> None:
         self._scans: dict[tuple[Key, int], _Scan] = {}
 
     def look(self, partition: Partition, views: list[observe.ReplicaView]) -> None:
@@ -280,8 +279,8 @@ class ReadsKept(Law):
                 )
 
 
-def _user_partitions(cluster: object) -> Iterator[Partition]:
+def _user_partitions(cluster: Cluster) -> Iterator[Partition]:
     """Partitions that clients write, as they were written."""
-    for partition in observe.partitions(cluster):  # type: ignore[arg-type]
+    for partition in observe.partitions(cluster):
         if not partition.topic.is_internal and not observe.has_holes(partition.log):
             yield partition

@@ -38,8 +38,7 @@ class HighWatermarkRises(Law):
 
     name = "the high watermark rises"
 
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
+    def begin(self) -> None:
         self._seen: dict[tuple[Key, int, int], int] = {}
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
@@ -70,8 +69,7 @@ class OneLeaderAnEpoch(Law):
 
     name = "one leader an epoch"
 
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
+    def begin(self) -> None:
         self._leaders: dict[tuple[Key, int], int] = {}
         self._latest: dict[Key, int] = {}
 
@@ -95,12 +93,13 @@ class OneLeaderAnEpoch(Law):
 
 
 class ReplicasAgree(Law):
-    """Replicas in the ISR have the same batches as the leader, up to its high watermark."""
+    """Replicas in the ISR have everything up to the leader's high watermark, and the same batches as
+    the leader.
+    """
 
     name = "replicas agree"
 
-    def __init__(self, laws: object) -> None:
-        super().__init__(laws)  # type: ignore[arg-type]
+    def begin(self) -> None:
         self._checked: dict[tuple[Key, int], tuple[tuple[int, ...], int]] = {}
         # How often a partition may change before it is compared again.
         self._changes: dict[Key, int] = {}
@@ -132,11 +131,18 @@ class ReplicasAgree(Law):
 
     def _compare(self, partition: Partition, leader: ReplicaView, view: ReplicaView) -> None:
         one, other = leader.log, view.log
+        key = key_of(partition)
+        if other.end_offset < leader.high_watermark and key not in self.laws.torn:
+            self.broken(
+                f"{name_of(partition)}: broker {view.node_id} is in the ISR {partition.isr} and has "
+                f"no more than {other.end_offset}, below the high watermark "
+                f"{leader.high_watermark} of leader {leader.node_id}"
+            )
         if observe.has_holes(one) or observe.has_holes(other):
             return
         end = min(leader.high_watermark, other.end_offset)
         begin = max(one.start_offset, other.start_offset)
-        where = (key_of(partition), view.node_id)
+        where = (key, view.node_id)
         # Whatever is cut or exchanged makes another mark, and all is compared again.
         mark = (id(one), one.cuts, id(other), other.cuts)
         known = self._checked.get(where)
