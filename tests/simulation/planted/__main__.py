@@ -1,6 +1,6 @@
 """Run the simulator with every planted bug, and write down what finds it.
 
-    python -m tests.simulation.planted [--bug NAME] [--schedules 2000] [--jobs 1] [--missing]
+    python -m tests.simulation.planted [--bug NAME] [--schedules 2000] [--jobs 1] [--together 12] [--missing]
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--area", default="", help="only bugs of this area")
     parser.add_argument("--schedules", type=int, default=SCHEDULES, help="how many to try a bug on")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
+    parser.add_argument("--together", type=int, default=12, help="how many bugs at once")
     parser.add_argument("--missing", action="store_true", help="only bugs without a result")
     asked = parser.parse_args()
     bugs = load_all()
@@ -37,7 +38,7 @@ def main() -> int:
         and not (asked.missing and name in known)
     ]
     missed = 0
-    for hunt in hunts(wanted, asked.schedules, asked.jobs):
+    for hunt in hunts(wanted, asked.schedules, asked.jobs, asked.together):
         missed += not hunt.law
         sys.stdout.write(f"{hunt.name}: {hunt}\n")
         sys.stdout.flush()

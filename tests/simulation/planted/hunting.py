@@ -1,4 +1,8 @@
-"""Hunting a planted bug: schedule after schedule, until a law is broken."""
+"""Hunting planted bugs: schedule after schedule, until a law is broken.
+
+Most schedules do not come near most bugs. So several bugs are hunted at once, and tried one by one
+only where a law is broken.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,14 @@ import multiprocessing
 import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import FrameType
 from typing import NamedTuple
 
 from mockbroker.simulation.laws import Violation
 from mockbroker.simulation.many import result_of
-from tests.simulation.planted.planting import Planted, load_all
+from tests.simulation.planted.planting import Planted, PlantingError, load_all
 
 SCHEDULES = 2_000
 PATIENCE_S = 30  # a schedule takes a tenth of a second
@@ -67,29 +71,75 @@ def violations(seed: int) -> list[Violation]:
         return [Violation(COMES_TO_AN_END, f"it hangs for {PATIENCE_S} s", -1, -1)]
 
 
-def violations_with(bug: Planted, seed: int) -> list[Violation]:
-    """The laws that the schedule of a seed breaks with a bug, if it breaks none without."""
-    with bug.plant():
-        found = violations(seed)
-    return [] if found and violations(seed) else found
+def violations_with(bugs: Iterable[Planted], seed: int) -> list[Violation]:
+    """The laws that the schedule of a seed breaks with bugs planted.
+
+    Raises PlantingError where two of them are in each other's way.
+    """
+    with ExitStack() as stack:
+        for bug in bugs:
+            stack.enter_context(bug.plant())
+        return violations(seed)
 
 
-def hunt(name: str, schedules: int) -> Hunt:
-    """Run schedules from seed 0 on until a law is broken that holds without the bug."""
-    bug = load_all()[name]
+def hunt(names: Iterable[str], schedules: int) -> Iterator[Hunt]:
+    """Run schedules from seed 0 on, with all these bugs at once, until each is found.
+
+    Where a law is broken, each bug is tried alone: that shows which of them breaks it. A schedule
+    that breaks a law without any bug proves nothing.
+    """
+    bugs = load_all()
+    left = [bugs[name] for name in names]
     for seed in range(schedules):
-        found = violations_with(bug, seed)
-        if found:
-            return Hunt(name, seed + 1, found[0].law, found[0].message)
-    return Hunt(name, schedules, "", "")
+        if not left:
+            return
+        if not violations_with(left, seed) or violations(seed):
+            continue
+        for bug in list(left):
+            found = violations_with([bug], seed)
+            if found:
+                left.remove(bug)
+                yield Hunt(bug.name, seed + 1, found[0].law, found[0].message)
+    for bug in left:
+        yield Hunt(bug.name, schedules, "", "")
 
 
-def hunts(names: Iterable[str], schedules: int, jobs: int) -> Iterator[Hunt]:
-    """Hunt many bugs, in several processes if wanted; results as they come, in order."""
-    one = partial(hunt, schedules=schedules)
+def companies(names: Iterable[str], together: int) -> list[list[str]]:
+    """Bugs that are hunted together, at most so many, and none in the way of another."""
+    bugs = load_all()
+    made: list[list[str]] = []
+    for name in names:
+        for company in made:
+            if len(company) < together and _get_along([bugs[each] for each in (*company, name)]):
+                company.append(name)
+                break
+        else:
+            made.append([name])
+    return made
+
+
+def _get_along(bugs: Iterable[Planted]) -> bool:
+    with ExitStack() as stack:
+        try:
+            for bug in bugs:
+                stack.enter_context(bug.plant())
+        except PlantingError:
+            return False
+    return True
+
+
+def hunts(names: Iterable[str], schedules: int, jobs: int, together: int) -> Iterator[Hunt]:
+    """Hunt many bugs, in several processes if wanted; results as they come."""
+    made = companies(names, together)
     if jobs <= 1:
-        yield from map(one, names)
+        for company in made:
+            yield from hunt(company, schedules)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        yield from pool.map(one, names)
+        for found in pool.map(partial(_hunted, schedules=schedules), made):
+            yield from found
+
+
+def _hunted(names: list[str], schedules: int) -> list[Hunt]:
+    return list(hunt(names, schedules))

@@ -10,7 +10,7 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 
 @planted("A log that is cut at its end keeps what it knew of the producers it cut away.")
 def truncation_keeps_producers() -> Planting:
-    return rewritten(ReplicaLog.truncate, "self._replay_producers()", "pass")
+    return rewritten(ReplicaLog.truncate, "self.replay_producers()", "pass")
 
 
 @planted("A log that is cut at its end keeps the leader epochs it cut away.")

@@ -35,6 +35,7 @@ class Planted(NamedTuple):
 
 
 PLANTED: dict[str, Planted] = {}
+_rewritten: dict[FunctionType, str] = {}  # what functions say now that have been rewritten
 
 
 def planted(wrong: str) -> Callable[[Callable[[], Planting]], Callable[[], Planting]]:
@@ -64,18 +65,25 @@ def load_all() -> dict[str, Planted]:
 def rewritten(function: Any, right: str, wrong: str) -> Iterator[None]:
     """Let a function, method or property say `wrong` where it says `right`.
 
-    Raises PlantingError unless `right` is there exactly once.
+    A function may be rewritten in several places. Raises PlantingError unless `right` is there
+    exactly once.
     """
     plain = _plain(function)
-    source = textwrap.dedent(inspect.getsource(plain))
+    source = _rewritten.get(plain) or textwrap.dedent(inspect.getsource(plain))
     if source.count(right) != 1:
         raise PlantingError(f"{plain.__qualname__} has {source.count(right)} times {right!r}")
-    former = plain.__code__
-    plain.__code__ = _compiled(plain, source.replace(right, wrong))
+    former, former_source = plain.__code__, _rewritten.get(plain)
+    planted_source = source.replace(right, wrong)
+    plain.__code__ = _compiled(plain, planted_source)
+    _rewritten[plain] = planted_source
     try:
         yield
     finally:
         plain.__code__ = former
+        if former_source is None:
+            del _rewritten[plain]
+        else:
+            _rewritten[plain] = former_source
 
 
 def _plain(function: Any) -> FunctionType:
