@@ -19,7 +19,7 @@ SPARK_VENVS    := .cache/venvs
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-failed test-quick test-java test-spark test-spark-versions \
         test-node test-go test-real test-audited check \
-        lint types layers generated generate format bench docs clean lock simulate
+        lint types layers generated generate format bench docs clean lock simulate planted
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,10 @@ test-audited: $(STAMP) ## every cluster of the client tests goes through the aud
 
 simulate: $(STAMP) ## clusters with clients and faults, each from one number: make simulate SEEDS=1000
 	$(BIN)/mockbroker simulate --seeds $(or $(SEEDS),1000) --jobs $(or $(SIM_JOBS),2) $(ARGS)
+
+planted: $(STAMP) ## planted bugs, and what the simulator finds of them; an hour for all: make planted ARGS="--bug NAME"
+	$(BIN)/python -m tests.simulation.planted --jobs $(or $(SIM_JOBS),2) $(ARGS)
+	$(BIN)/python docs/generate
 
 check: lint types layers generated ## everything that needs no test run
 

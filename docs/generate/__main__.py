@@ -24,6 +24,7 @@ import error_codes
 import fault_rules
 import faults
 import group_states
+import planted_bugs
 import replica_fetcher
 import sasl_states
 import tables
@@ -47,6 +48,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "error-codes.md": error_codes.page,
     REFERENCE / "faults.md": faults.page,
     REFERENCE / "fault-rules.md": fault_rules.page,
+    REFERENCE / "planted-bugs.md": planted_bugs.page,
     REFERENCE / "replica-fetcher.md": replica_fetcher.page,
     REFERENCE / "sasl-connection.md": sasl_states.page,
     REFERENCE / "tables.md": tables.page,

@@ -27,11 +27,13 @@ from mockbroker.simulation.laws.records import (
     TransactionsWhole,
 )
 from mockbroker.simulation.laws.replication import (
+    ControllerLives,
     HighWatermarkRises,
     Losses,
     OffsetsDense,
     OneLeaderAnEpoch,
     ReplicasAgree,
+    UncleanOnlyWhereAllowed,
     WatermarksInOrder,
 )
 from mockbroker.simulation.plan import Step
@@ -46,6 +48,8 @@ LAWS: tuple[type[Law], ...] = (
     WatermarksInOrder,
     HighWatermarkRises,
     OneLeaderAnEpoch,
+    ControllerLives,
+    UncleanOnlyWhereAllowed,
     ReplicasAgree,
     OffsetsDense,
     AcknowledgedKept,

@@ -138,8 +138,8 @@ def longest_ms(call: Call) -> int:
 
 
 class AtRest(Law):
-    """Once faults stop and time passes, everything comes to rest: brokers that run are not fenced,
-    no transaction is open, every replica is in sync, and every group is stable or empty.
+    """Once faults and clients stop and time passes, everything comes to rest: brokers that run are
+    not fenced, no transaction is open, every replica is in sync, and every group is empty.
     """
 
     name = "everything comes to rest"

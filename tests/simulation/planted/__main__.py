@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from tests.simulation.planted.hunting import SCHEDULES, hunts
 from tests.simulation.planted.planting import load_all
-from tests.simulation.planted.results import read, write
+from tests.simulation.planted.results import RESULTS, read, write
 
-RESULTS = Path(__file__).resolve().parents[3] / "docs" / "_data" / "planted.toml"
 
 
 def main() -> int:

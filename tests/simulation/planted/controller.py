@@ -180,7 +180,7 @@ def broker_epoch_stays() -> Planting:
 
 @planted("When brokers part, the controller stays where the fewest are.")
 def controller_stays_with_the_few() -> Planting:
-    return rewritten(Controller._seat, "self.take_over(min(largest[0]))", "pass")
+    return rewritten(Controller._seat, "self.take_over(min(alive or largest[0]))", "pass")
 
 
 @planted("A controlled shutdown does not take the broker out of the ISRs of its followers' leaders.")

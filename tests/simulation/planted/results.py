@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.simulation.planted.hunting import Hunt
 from tests.simulation.planted.planting import Planted
 
+RESULTS = Path(__file__).resolve().parents[3] / "docs" / "_data" / "planted.toml"
 _HEAD = "# Written by `make planted`. One table for each bug: what it is, and what finds it.\n"
 
 
