@@ -24,7 +24,7 @@ from mockbroker.core.log.epoch_cache import NO_EPOCH
 from mockbroker.core.log.manager import LogManager, RetentionResult
 from mockbroker.core.log.told import tell_topic_created, tell_topic_deleted
 from mockbroker.core.metadata_publisher import MetadataPublisher
-from mockbroker.core.partition import NO_LEADER, Partition
+from mockbroker.core.partition import NO_LEADER, Partition, PartitionKey
 from mockbroker.core.presence import Presence
 from mockbroker.core.profiles import profile_of
 from mockbroker.core.quotas.client_quotas import ClientQuotas
@@ -103,6 +103,8 @@ class Cluster(Actions):
         # Whether appends look at every record rather than at headers alone where those suffice.
         self.walks_all_records = self.configs.get("record.validation") == "always"
         self._unified_names: dict[str, set[str]] = {}
+        # The last leader epochs of partitions of deleted topics, which a snapshot may bring back.
+        self.former_epochs: dict[PartitionKey, int] = {}
         # Reassignments that wait for replicas to come in sync, by topic id and partition.
         self.reassignments: dict[tuple[bytes, int], Reassignment] = {}
         self.quotas = ClientQuotas(self.config_int)
@@ -296,6 +298,8 @@ class Cluster(Actions):
         for observer in self.on_topic_deleted:
             observer(topic)
         for partition in topic.partitions:
+            if partition.leader_epoch > 0:
+                self.former_epochs[partition.key] = partition.leader_epoch
             self.reassignments.pop((topic.topic_id, partition.index), None)
             for node_id in partition.replicas:
                 if node_id in self.brokers:

@@ -129,6 +129,12 @@ class MetadataPublisher:
         for topic in former.topics.values():
             for partition in list(topic.partitions):
                 self._apply(broker, partition)
+        for topic in newest.topics.values():
+            for partition in topic.partitions:
+                created = former.partition_by_id(*partition.key) is None
+                if created and partition.leader_id == broker.node_id:
+                    partition.begin_epoch(new_leader=True)
+                    partition.notify()
         self._cluster.replication.broker_changed(broker.node_id)
         self._tell_coordinators(broker)
         waiting, broker.awaiting_controller = broker.awaiting_controller, {}

@@ -192,3 +192,30 @@ def test_a_broker_that_led_for_a_moment_and_wrote_nothing_follows_again():
     node.cluster.heal_network()
     node.settle()
     assert node.contents() == {1: "a b", 2: "a b"}
+
+
+def test_a_leader_of_a_partition_that_is_created_meanwhile_leads_when_it_hears():
+    node = Replicas()
+    node.cluster.cut_network(3, fence_after_ms=9000)
+    node.cluster.create_topic("new", assignments={0: [3, 1, 2]})
+    node.advance(100)
+    node.cluster.heal_network()
+    node.settle()
+    (partition,) = node.cluster.topics["new"].partitions
+    assert (partition.leader_id, partition.isr, partition.own_replicas) == (3, [3, 1, 2], {})
+
+
+def test_a_question_that_is_lost_on_its_way_is_asked_again():
+    """The link is cut and up again before the follower hears of either."""
+    node = Replicas(2, configs={"mockbroker.replication": "stepwise"})
+    node.settle()
+    node.cluster.delay_network(1, 2, by_ms=50)
+    node.send("a", acks=1)
+    node.advance(10)
+    node.cluster.stop_broker(1, "unclean", fence_after_ms=5000)
+    node.advance(100)
+    node.cluster.heal_network()
+    node.cluster.start_broker(1)
+    node.advance(60_000)
+    assert node.partition.isr == [1, 2]
+    assert len(set(node.contents().values())) == 1

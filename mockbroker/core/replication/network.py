@@ -112,26 +112,35 @@ class Network:
 
     # -- messages ----------------------------------------------------------------------------------
 
-    def send(self, message: Message, deliver: Callable[[], None], delay_ms: int = 0) -> bool:
-        """Hand `message` over by calling `deliver` when it arrives; False if it is lost already.
+    def send(
+        self,
+        message: Message,
+        deliver: Callable[[], None],
+        delay_ms: int = 0,
+        lost: Callable[[], None] | None = None,
+    ) -> None:
+        """Hand `message` over by calling `deliver` when it arrives, or `lost` when it does not.
 
-        A real sender would not learn that. Here it may save the timer by which it gives up waiting.
+        A real sender would not learn of the loss. Here `lost` sets the timer by which the sender
+        gives up waiting, which most messages then do without.
         """
         link = (message.sender, message.receiver)
-        if link in self._down:
-            return False
-        for hook in self.hooks:
+        is_lost = link in self._down
+        for hook in () if is_lost else self.hooks:
             verdict = hook(message)
-            if verdict == LOSE:
-                return False
-            delay_ms += verdict or 0
+            is_lost |= verdict == LOSE
+            delay_ms += max(verdict or 0, 0)
 
         def arrive() -> None:
             if link not in self._down:
                 deliver()
+            elif lost is not None:
+                lost()
 
-        self._timers.call_at(self._now_ms() + self._delays.get(link, 0) + delay_ms, arrive)
-        return True
+        if not is_lost:
+            self._timers.call_at(self._now_ms() + self._delays.get(link, 0) + delay_ms, arrive)
+        elif lost is not None:
+            lost()
 
 
 def links_between(

@@ -344,18 +344,21 @@ class ReplicaManager:
             self._tell_fetch(partition, node_id, question)
         message = _message(partition, node_id, leader_id, type(question).__name__)
         arrive = partial(self._asked, partition.key, replica, question)
-        if not self.network.send(message, arrive):
-            timeout_ms = self._cluster.config_int("replica.socket.timeout.ms")
-            self._wake_after(partition.key, replica, question.number, timeout_ms)
+        lost = partial(self._lose, partition.key, replica, question.number)
+        self.network.send(message, arrive, lost=lost)
+
+    def _lose(self, key: PartitionKey, replica: Replica, number: int) -> None:
+        """A question or its answer is lost: the follower gives up waiting after a while."""
+        timeout_ms = self._cluster.config_int("replica.socket.timeout.ms")
+        self._wake_after(key, replica, number, timeout_ms)
 
     def _asked(self, key: PartitionKey, replica: Replica, question: Question) -> None:
         """A follower's question has arrived at the broker that it was sent to."""
         leader_id = question.leader_id
-        if not self.is_running(leader_id):
-            return
         partition = self._cluster.image_of(leader_id).partition_by_id(*key)
-        if partition is None:
-            return  # the topic is gone there
+        if partition is None or not self.is_running(leader_id):
+            self._lose(key, replica, question.number)
+            return
         leading = self._leading.get(partition)
         if leading is None or partition.leader_id != leader_id:
             self.answer(
@@ -375,9 +378,8 @@ class ReplicaManager:
         message = _message(partition, sender, node_id, type(answer).__name__)
         lag_ms = self._lag_ms.get((partition.key, node_id), 0)
         arrive = partial(self._handle, partition.key, replica, answer)
-        if not self.network.send(message, arrive, lag_ms):
-            timeout_ms = self._cluster.config_int("replica.socket.timeout.ms")
-            self._wake_after(partition.key, replica, answer.number, timeout_ms)
+        lost = partial(self._lose, partition.key, replica, answer.number)
+        self.network.send(message, arrive, lag_ms, lost)
 
     # -- leaders and the controller ----------------------------------------------------------------
 

@@ -157,7 +157,8 @@ def _put_topic(
     for index, partition_image in enumerate(topic_image.partitions):
         partition = _partition(cluster, image, topic, index, partition_image)
         topic.partitions.append(partition)
-        _raise_epoch(partition, former.get((topic.topic_id, index)))
+        key = (topic.topic_id, index)
+        _raise_epoch(partition, former.get(key), cluster.former_epochs.pop(key, -1))
     cluster.adopt_topic(topic)
 
 
@@ -202,11 +203,19 @@ def _partition(
     return partition
 
 
-def _raise_epoch(partition: Partition, former: Partition | None) -> None:
-    """Let clients that saw the partition otherwise notice that it is another now."""
-    if former is None or _looks_like(partition, former):
+def _raise_epoch(partition: Partition, former: Partition | None, deleted_epoch: int) -> None:
+    """Let clients that saw the partition otherwise notice that it is another now.
+
+    `former` is the partition of just before, `deleted_epoch` the last one it had before its topic
+    was deleted, or -1.
+    """
+    if former is None and deleted_epoch < partition.leader_epoch:
         return
-    partition.leader_epoch = max(partition.leader_epoch, former.leader_epoch) + 1
+    if former is not None:
+        if _looks_like(partition, former):
+            return
+        deleted_epoch = max(deleted_epoch, former.leader_epoch)
+    partition.leader_epoch = max(partition.leader_epoch, deleted_epoch) + 1
     if partition.leader_id != NO_LEADER:
         log: ReplicaLog = partition.log
         partition.leader_epoch_start_offset = log.end_offset

@@ -99,12 +99,14 @@ class MarkerSender:
             return
         errand.sent_ms = self._cluster.now_ms()
         leader_id = partition.leader_id
-        sent = leader_id in self._cluster.processes and self._cluster.replication.network.send(
+        if leader_id not in self._cluster.processes:
+            self._retry(errand)
+            return
+        self._cluster.replication.network.send(
             Message(self.broker_id, leader_id, MARKER, *errand.key),
             lambda: self._arrive(errand, leader_id),
+            lost=lambda: self._retry(errand),
         )
-        if not sent:
-            self._retry(errand)
 
     def send_withheld(self, transactional_id: str) -> None:
         """Let the markers of an id set out again, and those that were withheld now."""

@@ -9,18 +9,21 @@ from mockbroker.core.timers import TimerHeap
 
 
 class Wire:
-    """A network on a clock of its own, and what arrives."""
+    """A network on a clock of its own, what arrives, and what is lost."""
 
     def __init__(self) -> None:
         self.now_ms = 0
         self.timers = TimerHeap()
         self.network = Network(self.timers, lambda: self.now_ms)
         self.arrived: list[tuple[int, str]] = []
+        self.lost: list[tuple[int, str]] = []
 
-    def send(self, what: str, delay_ms: int = 0) -> bool:
-        message = Message(1, 2, what, "t", 0)
-        return self.network.send(
-            message, lambda: self.arrived.append((self.now_ms, what)), delay_ms
+    def send(self, what: str, delay_ms: int = 0) -> None:
+        self.network.send(
+            Message(1, 2, what, "t", 0),
+            lambda: self.arrived.append((self.now_ms, what)),
+            delay_ms,
+            lambda: self.lost.append((self.now_ms, what)),
         )
 
     def run(self, until_ms: int) -> None:
@@ -36,7 +39,7 @@ def wire() -> Wire:
 
 
 def test_a_message_arrives_at_once_but_not_within_the_call(wire):
-    assert wire.send("a")
+    wire.send("a")
     assert wire.arrived == []
     wire.run(0)
     assert wire.arrived == [(0, "a")]
@@ -55,11 +58,12 @@ def test_what_is_sent_over_a_cut_link_is_lost_and_so_is_what_is_on_its_way(wire)
     wire.network.delay([(1, 2)], 10)
     wire.send("on its way")
     wire.network.cut([(1, 2)])
-    assert not wire.send("too late")
+    wire.send("too late")
+    assert wire.lost == [(0, "too late")]
     wire.run(100)
-    assert wire.arrived == []
+    assert (wire.arrived, wire.lost) == ([], [(0, "too late"), (10, "on its way")])
     wire.network.heal([(1, 2)])
-    assert wire.send("healed")
+    wire.send("healed")
     wire.run(100)
     assert wire.arrived == [(100, "healed")]
 
@@ -77,7 +81,9 @@ def test_links_go_one_way(wire):
 def test_hooks_let_pass_delay_or_lose(wire):
     verdicts: dict[str, int | None] = {"pass": None, "late": 30, "lost": LOSE}
     wire.network.hooks.append(lambda message: verdicts[message.what])
-    assert [wire.send(what) for what in verdicts] == [True, True, False]
+    for what in verdicts:
+        wire.send(what)
     wire.run(100)
+    assert wire.lost == [(0, "lost")]
     assert wire.arrived == [(0, "pass"), (30, "late")]
     assert not wire.network.is_direct(1, 2)
