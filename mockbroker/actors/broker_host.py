@@ -8,10 +8,8 @@ until it is resumed.
 
 from __future__ import annotations
 
-import logging
-import socket
-import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import trio
@@ -19,16 +17,9 @@ import trio
 from mockbroker.actors.config import ListenerSpec, ServerError
 
 if TYPE_CHECKING:
+    from mockbroker.actors.network import Link, Network, Port
     from mockbroker.core.broker import Broker
     from mockbroker.handlers.base import ConnectionInfo
-
-log = logging.getLogger("mockbroker")
-
-LISTEN_BACKLOG = 1024
-# How many clients are accepted before others have their turn.
-ACCEPTS_PER_TURN = 64
-# How long to wait before the next accept when the process has no file descriptor left.
-NO_DESCRIPTOR_PAUSE_S = 0.01
 
 
 class Served(Protocol):
@@ -54,8 +45,8 @@ class Served(Protocol):
         ...
 
 
-# Makes a connection of an accepted socket: (host, listener, socket, peer's address).
-Connect = Callable[["BrokerHost", ListenerSpec, socket.socket, tuple[str, int]], Served]
+# Makes a connection of an accepted client: (host, listener, link, peer's address).
+Connect = Callable[["BrokerHost", ListenerSpec, "Link", tuple[str, int]], Served]
 
 
 class Gate:
@@ -85,20 +76,26 @@ class Gate:
 class BrokerHost:
     """The ports and connections of one broker. Its methods are called in the server's run."""
 
-    def __init__(self, broker: Broker, listeners: Sequence[ListenerSpec], connect: Connect) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        listeners: Sequence[ListenerSpec],
+        network: Network,
+        connect: Connect,
+    ) -> None:
         self.broker = broker
         self.gate = Gate()
         self._listeners = listeners
+        self._network = network
         self._connect = connect
-        self._ports: dict[str, int] = {}  # by listener; a broker comes back where it was
-        self._sockets: list[tuple[socket.socket, ListenerSpec]] = []
-        self._connections: set[Served] = set()
+        self._numbers: dict[str, int] = {}  # by listener; a broker comes back where it was
+        self._ports: list[tuple[Port, ListenerSpec]] = []
+        self._connections: dict[Served, None] = {}  # in the order in which they came
         self._nursery: trio.Nursery | None = None
-        self._accepting: list[trio.CancelScope] = []
 
     @property
     def up(self) -> bool:
-        return bool(self._sockets)
+        return bool(self._ports)
 
     def bind(self, *, new_ports: bool = False) -> None:
         """Listen, on the ports of last time unless `new_ports`, and tell the cluster where.
@@ -109,27 +106,28 @@ class BrokerHost:
             return
         try:
             for listener in self._listeners:
-                port = 0 if new_ports else self._ports.get(listener.name, listener.port)
-                sock = listen(listener.host, port)
-                self._sockets.append((sock, listener))
-                port = self._ports[listener.name] = sock.getsockname()[1]
+                number = 0 if new_ports else self._numbers.get(listener.name, listener.port)
+                port = self._network.listen(listener.host, number)
+                self._ports.append((port, listener))
+                self._numbers[listener.name] = port.number
                 host = listener.advertised_host or listener.host
-                self.broker.set_endpoint(listener.name, host, port)
+                self.broker.set_endpoint(listener.name, host, port.number)
         except ServerError:
-            self._close_sockets()
+            self._close_ports()
             raise
         if self._nursery is not None:
             self._start_accepting(self._nursery)
 
     def stop(self, *, reset: bool) -> None:
         """Close the ports and every connection, with RST when `reset`. Idempotent."""
-        for scope in self._accepting:
-            scope.cancel()
-        self._accepting.clear()
-        self._close_sockets()
+        self._close_ports()
         for connection in list(self._connections):
             connection.abort(reset=reset)
         self.gate.open()
+
+    def port(self, listener: str) -> int | None:
+        """The number of the port of a listener; None while it is closed."""
+        return next((port.number for port, each in self._ports if each.name == listener), None)
 
     @property
     def connected(self) -> bool:
@@ -155,10 +153,10 @@ class BrokerHost:
                 oldest = connection.active_ms
         return oldest
 
-    def _close_sockets(self) -> None:
-        for sock, _ in self._sockets:
-            sock.close()
-        self._sockets.clear()
+    def _close_ports(self) -> None:
+        for port, _ in self._ports:
+            port.close()
+        self._ports.clear()
 
     def run_in(self, nursery: trio.Nursery) -> None:
         """Accept from now on, and after each later `bind`, in tasks of `nursery`."""
@@ -166,69 +164,18 @@ class BrokerHost:
         self._start_accepting(nursery)
 
     def _start_accepting(self, nursery: trio.Nursery) -> None:
-        for sock, listener in self._sockets:
-            scope = trio.CancelScope()
-            self._accepting.append(scope)
-            nursery.start_soon(self._accept, sock, listener, scope, nursery)
+        for port, listener in self._ports:
+            nursery.start_soon(port.accept, partial(self._accept, listener, nursery))
 
-    async def _accept(
-        self,
-        sock: socket.socket,
-        listener: ListenerSpec,
-        scope: trio.CancelScope,
-        nursery: trio.Nursery,
+    def _accept(
+        self, listener: ListenerSpec, nursery: trio.Nursery, link: Link, peer: tuple[str, int]
     ) -> None:
-        # A broker may stop between the moment a client is seen and the moment it is accepted.
-        with scope:
-            while sock.fileno() >= 0:
-                await trio.lowlevel.wait_readable(sock)
-                if scope.cancel_called:
-                    break
-                try:
-                    self._accept_waiting(sock, listener, nursery)
-                except BlockingIOError:
-                    continue
-                except OSError as error:  # no descriptor left, or the client is gone already
-                    node_id = self.broker.node_id
-                    log.warning("broker %d could not accept a connection: %s", node_id, error)
-                    # Real time: the run's own clock may stand still.
-                    await trio.to_thread.run_sync(time.sleep, NO_DESCRIPTOR_PAUSE_S)
-
-    def _accept_waiting(
-        self, sock: socket.socket, listener: ListenerSpec, nursery: trio.Nursery
-    ) -> None:
-        """Accept the clients that wait. Raises BlockingIOError when there is none any more.
-
-        One client for each turn of the event loop would be one for each request of all others.
-        """
-        for _ in range(ACCEPTS_PER_TURN):
-            client, address = sock.accept()
-            connection = self._connect(self, listener, client, address)
-            self._connections.add(connection)
-            nursery.start_soon(self._serve, connection)
+        connection = self._connect(self, listener, link, peer)
+        self._connections[connection] = None
+        nursery.start_soon(self._serve, connection)
 
     async def _serve(self, connection: Served) -> None:
         try:
             await connection.run()
         finally:
-            self._connections.discard(connection)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises ServerError naming the address when it cannot be had."""
-    try:
-        family, kind, proto, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except OSError as error:
-        raise ServerError(f"cannot resolve the host {host!r}: {error}") from None
-    sock = socket.socket(family, kind, proto)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.setblocking(False)
-        sock.bind(address)
-        sock.listen(LISTEN_BACKLOG)
-    except OSError as error:
-        sock.close()
-        raise ServerError(f"cannot listen on {host}:{port}: {error.strerror}") from None
-    return sock
+            self._connections.pop(connection, None)

@@ -19,7 +19,7 @@ from mockbroker.core.timers import TimerHeap
 
 # A sleep that ends a hair early would spin once more; a hundredth of a millisecond settles it.
 _ROUNDING_S = 1e-5
-_HAIR_MS = 1e-3
+HAIR_MS = 1e-3
 
 
 class ClusterClock:
@@ -34,7 +34,7 @@ class ClusterClock:
     def now_ms(self) -> int:
         """Milliseconds since the epoch, on the run's clock."""
         # Without the hair added, a sum of exact steps could come out as 999.9999… ms.
-        return self._epoch_ms + int((trio.current_time() - self._started_at) * 1000 + _HAIR_MS)
+        return self._epoch_ms + int((trio.current_time() - self._started_at) * 1000 + HAIR_MS)
 
     def move_on(self, by_ms: int) -> None:
         """Let it be that much later at once; timers that are due by then are late."""

@@ -13,7 +13,6 @@ close the connection with one log line that names the peer, the API and the byte
 from __future__ import annotations
 
 import logging
-import socket
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -47,7 +46,7 @@ from mockbroker_protocol.exceptions import DecodeError, EncodeError
 from mockbroker_protocol.headers import decode_request_header
 
 if TYPE_CHECKING:
-    from mockbroker.actors.next_requests import NextRequests
+    from mockbroker.actors.network import Link
     from mockbroker.core.broker import Broker
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.faults.engine import Asked
@@ -74,13 +73,12 @@ class Connection(Inbox):
         "_gate",
         "_info",
         "_journal",
+        "_link",
         "_listener",
         "_mute_ms",
-        "_next_requests",
         "_now_ms",
         "_routes",
         "_scope",
-        "_socket",
         "_trace",
         "active_ms",
         "parked",
@@ -114,14 +112,11 @@ class Connection(Inbox):
         # How long not to read after the answer that goes out now, or before a refused connection
         # is closed.
         self._mute_ms = refused_ms(cluster, broker, info)
+        self._link: Link | None = None
 
-        self._next_requests: NextRequests | None = None
-        self._socket: socket.socket | None = None
-
-    def notice_next_requests(self, next_requests: NextRequests, sock: socket.socket) -> None:
+    def notice_next_requests(self, link: Link) -> None:
         """Let a Fetch that waits be answered once the client has asked for something else."""
-        self._next_requests = next_requests
-        self._socket = sock
+        self._link = link
 
     @property
     def info(self) -> ConnectionInfo:
@@ -188,15 +183,15 @@ class Connection(Inbox):
 
     async def _wait_for(self, answer: Unanswered) -> Sequence[Buffer] | None:
         self.parked = True
-        watch, sock, hurry = self._next_requests, self._socket, answer.hurry
-        if watch is None or sock is None or hurry is None:
+        link, hurry = self._link, answer.hurry
+        if link is None or hurry is None:
             rest = await answer.sent()
         else:
-            watch.expect(sock, hurry)
+            link.expect(hurry)
             try:
                 rest = await answer.sent()
             finally:
-                watch.forget(sock)
+                link.forget()
         self.parked = False
         self.active_ms = self._now_ms()
         return rest
@@ -257,7 +252,7 @@ class Connection(Inbox):
             if asked is not None:
                 return self._watched(asked, context, route, started_ns)
         response = self._handle(context, request, route)
-        if type(response) is Parked:
+        if isinstance(response, Parked):
             if response.hurry and not response.done and self._filled > self._start:
                 response.hurry()  # the next request is here already
             if not response.done:

@@ -18,7 +18,7 @@ from mockbroker.actors.inbox import ProtocolError
 from mockbroker.actors.routes import Route
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.tls import TlsTransport
-from mockbroker.actors.transport import Buffer, SocketTransport, Transport
+from mockbroker.actors.transport import Buffer, Transport
 from mockbroker.actors.unanswered import Unanswered
 from mockbroker.core.security.principals import (
     NoMatchingRuleError,
@@ -53,7 +53,7 @@ class SecureConnection(Connection):
 
     def __init__(
         self,
-        transport: SocketTransport | TlsTransport,
+        transport: Transport,
         cluster: Cluster,
         broker: Broker,
         listener: str,
@@ -99,7 +99,7 @@ class SaslConnection(SecureConnection):
 
     def __init__(
         self,
-        transport: SocketTransport | TlsTransport,
+        transport: Transport,
         cluster: Cluster,
         broker: Broker,
         listener: str,

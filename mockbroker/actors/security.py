@@ -21,7 +21,7 @@ from mockbroker.actors.private_files import write_private
 from mockbroker.actors.secure_connection import SaslConnection, SecureConnection
 from mockbroker.actors.stats import Stats
 from mockbroker.actors.tls import TlsTransport
-from mockbroker.actors.transport import SocketTransport
+from mockbroker.actors.transport import SocketTransport, Transport
 from mockbroker.core.configs.defs import BROKER_CONFIGS, ConfigValue
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.security.principals import PrincipalMapper
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mockbroker.actors.broker_host import BrokerHost
     from mockbroker.actors.certificates import Authority
     from mockbroker.actors.connection import Trace
+    from mockbroker.actors.network import Link
     from mockbroker.actors.token_keys import TokenKeys
     from mockbroker.core.cluster import Cluster
     from mockbroker.handlers.base import ConnectionInfo
@@ -163,7 +164,7 @@ class Security:
         self,
         host: BrokerHost,
         name: str,
-        client: socket.socket,
+        link: Link,
         info: ConnectionInfo,
         stats: Stats,
         trace: Trace | None,
@@ -171,7 +172,7 @@ class Security:
         """A connection of the listener `name`, which asks its client who it is."""
         listener = self.listeners[name]
         info.security_protocol = listener.protocol
-        transport = listener.transport(client)
+        transport = listener.transport(link)
         serving = (transport, self.cluster, host.broker, name, info, stats, trace, host.gate)
         if listener.realm is None:
             return SecureConnection(*serving, listener.mapper)
@@ -224,12 +225,13 @@ class SecuredListener:
         if settings.listener.is_sasl:
             self.realm = _realm(security, settings)
 
-    def transport(self, client: socket.socket) -> SocketTransport | TlsTransport:
+    def transport(self, link: Link) -> Transport:
         """The transport of a fresh connection; TLS has yet to shake hands."""
         if self.context is None:
-            return SocketTransport(client)
+            return link
+        assert isinstance(link, SocketTransport)  # nothing else carries TLS
         context, self._next_context = self._next_context or self.context, None
-        return TlsTransport(client, context)
+        return TlsTransport(link, context)
 
     def show_expired_certificate(self) -> None:
         """Let the next connection see a certificate that is not valid any more."""

@@ -9,9 +9,8 @@
 from __future__ import annotations
 
 import dataclasses
-import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -23,9 +22,9 @@ from mockbroker.actors.clock import ClusterClock, Timekeeper, steerable_clock
 from mockbroker.actors.clock_control import RunClock
 from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError
 from mockbroker.actors.connection import Connection, Trace
-from mockbroker.actors.next_requests import NextRequests
+from mockbroker.actors.network import Link, Network, SocketNetwork
 from mockbroker.actors.stats import Stats
-from mockbroker.actors.transport import SocketTransport, Transport
+from mockbroker.actors.transport import Transport
 from mockbroker.core.broker import Broker
 from mockbroker.core.broker_life import PAUSED, RUNNING, STOPPED
 from mockbroker.core.cluster import Cluster
@@ -41,16 +40,31 @@ if TYPE_CHECKING:
 
 
 class ClusterServer:
-    """A core cluster with its sockets; made by `open_server` inside a trio run."""
+    """A core cluster with its ports; made by `open_server` inside a trio run.
 
-    def __init__(self, config: ServerConfig, *, trace: Trace | None = None) -> None:
+    `network` is where clients come from: TCP, unless something else is given. `real_ns` tells the
+    time of day, in ns since the epoch. The cluster goes by `clock`, or by one of its own that
+    begins then; a `cluster` that is there already is served as it is.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        *,
+        trace: Trace | None = None,
+        network: Network | None = None,
+        real_ns: Callable[[], int] = time.time_ns,
+        cluster: Cluster | None = None,
+        clock: ClusterClock | None = None,
+    ) -> None:
         load_all()
         self.config = config
         self.stats = Stats()
-        self.clock = ClusterClock()
+        self._real_ns = real_ns
+        self.clock = clock or ClusterClock(real_ns() // 1_000_000)
         self.data_dir: DataDir | None = None
         try:
-            self.cluster = self._make_cluster()
+            self.cluster = self._make_cluster() if cluster is None else self._journaled(cluster)
             self._security = self._secure()
         except BaseException:
             if self.data_dir is not None:
@@ -63,8 +77,9 @@ class ClusterServer:
             if user in config.users
         }
         self.timekeeper = Timekeeper(self.cluster.timers, self.clock, self._spare_clients)
+        self._network = SocketNetwork() if network is None else network
         self.hosts = {
-            broker.node_id: BrokerHost(broker, self._listeners(index), self._connect)
+            broker.node_id: self._host(broker, index)
             for index, broker in enumerate(self.cluster.brokers.values())
         }
         self._trace = trace
@@ -72,27 +87,33 @@ class ClusterServer:
         self._spared_until_ms = 0  # none has been idle before that, as the clock was moved on
         self._watches_idle = False  # whether a timer is set for connections that grow idle
         self._nursery: trio.Nursery | None = None
-        self._next_requests = NextRequests() if NextRequests.possible() else None
         self.cluster.on_broker_state.append(self._broker_changed)
 
     def _make_cluster(self) -> Cluster:
         """A new cluster, or the one that is stored."""
         config = self.config
         stored = self._open_stored()
-        cluster = Cluster(
-            brokers=stored.specs(config) if stored else config.specs(),
-            configs=stored.configs(config) if stored else config.broker_configs(),
-            seed=config.seed,
-            now_ms=self.clock.now_ms,
-            kafka_version=config.kafka_version,
+        cluster = self._journaled(
+            Cluster(
+                brokers=stored.specs(config) if stored else config.specs(),
+                configs=stored.configs(config) if stored else config.broker_configs(),
+                seed=config.seed,
+                now_ms=self.clock.now_ms,
+                kafka_version=config.kafka_version,
+            )
         )
-        if config.journal_bytes:
-            overflow = config.journal_overflow
-            cluster.keep_journal(Journal(time.time_ns, config.journal_bytes, overflow))
         if stored is not None and stored.image is not None:
             from mockbroker.actors.snapshots import put_back
 
             put_back(cluster, stored.image)
+        return cluster
+
+    def _journaled(self, cluster: Cluster) -> Cluster:
+        """The cluster with the journal that the config asks for."""
+        config = self.config
+        if config.journal_bytes:
+            overflow = config.journal_overflow
+            cluster.keep_journal(Journal(self._real_ns, config.journal_bytes, overflow))
         return cluster
 
     def _secure(self) -> Security | None:
@@ -133,6 +154,9 @@ class ClusterServer:
             raise ServerError("every listener of this cluster is PLAINTEXT")
         return self._security
 
+    def _host(self, broker: Broker, index: int) -> BrokerHost:
+        return BrokerHost(broker, self._listeners(index), self._network, self._connect)
+
     def _listeners(self, index: int) -> list[ListenerSpec]:
         """The listeners of the broker with this place: its ports follow the first broker's."""
         return [
@@ -169,8 +193,7 @@ class ClusterServer:
         """Close every port and connection. Idempotent."""
         for host in self.hosts.values():
             host.stop(reset=False)
-        if self._next_requests is not None:
-            self._next_requests.close()
+        self._network.close()
         if self._security is not None:
             self._security.close()
         if self.data_dir is not None:
@@ -211,18 +234,18 @@ class ClusterServer:
         if self.cluster.journal is not None:
             self.cluster.journal.fact(self.clock.now_ms(), "clock", change=change, **facts)
 
-    async def run(self) -> None:
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until cancelled."""
         async with trio.open_nursery() as nursery:
             self._nursery = nursery
             self.cluster.clock_control = RunClock(self, nursery)
             nursery.start_soon(self.timekeeper.run)
-            if self._next_requests is not None:
-                nursery.start_soon(self._next_requests.run)
+            nursery.start_soon(self._network.run)
             if self.data_dir is not None:
                 nursery.start_soon(self.data_dir.run)
             for host in self.hosts.values():
                 host.run_in(nursery)
+            task_status.started()
             await trio.sleep_forever()
 
     def _close_idle_connections(self) -> None:
@@ -251,7 +274,7 @@ class ClusterServer:
         """Do to a broker's ports and connections what happened to its process."""
         host = self.hosts.get(broker.node_id)
         if host is None:
-            host = BrokerHost(broker, self._listeners(len(self.hosts)), self._connect)
+            host = self._host(broker, len(self.hosts))
             self.hosts[broker.node_id] = host
             if self._nursery is not None:
                 host.run_in(self._nursery)
@@ -274,7 +297,7 @@ class ClusterServer:
         return DurableTransport(transport, self.data_dir)
 
     def _connect(
-        self, host: BrokerHost, listener: ListenerSpec, client: socket.socket, peer: tuple[str, int]
+        self, host: BrokerHost, listener: ListenerSpec, link: Link, peer: tuple[str, int]
     ) -> Served:
         self._connection_ids += 1
         if not self._watches_idle:
@@ -284,18 +307,18 @@ class ClusterServer:
         info.security_protocol = listener.security_protocol
         faults = self.cluster.faults
         if faults is None:
-            return self._connection(host, listener, client, info)
+            return self._connection(host, listener, link, info)
         from mockbroker.actors.welcome import welcome
 
-        make = partial(self._connection, host, listener, client, info)
-        return welcome(self, faults, host, listener.name, client, info, make)
+        make = partial(self._connection, host, listener, link, info)
+        return welcome(self, faults, host, listener.name, link, info, make)
 
     def _connection(
-        self, host: BrokerHost, listener: ListenerSpec, client: socket.socket, info: ConnectionInfo
+        self, host: BrokerHost, listener: ListenerSpec, link: Link, info: ConnectionInfo
     ) -> Connection:
         if listener.security_protocol == "PLAINTEXT":
             connection = Connection(
-                self._kept(SocketTransport(client)),
+                self._kept(link),
                 self.cluster,
                 host.broker,
                 listener.name,
@@ -306,28 +329,37 @@ class ClusterServer:
             )
         else:
             secured = self.security.connect(
-                host, listener.name, client, info, self.stats, self._trace
+                host, listener.name, link, info, self.stats, self._trace
             )
             secured.wrap_transport(self._kept)
             connection = secured
-        if self._next_requests is not None:
-            connection.notice_next_requests(self._next_requests, client)
+        connection.notice_next_requests(link)
         return connection
 
 
 @asynccontextmanager
 async def open_server(
-    config: ServerConfig | None = None, *, trace: Trace | None = None
+    config: ServerConfig | None = None,
+    *,
+    trace: Trace | None = None,
+    network: Network | None = None,
+    real_ns: Callable[[], int] = time.time_ns,
+    clock: ClusterClock | None = None,
 ) -> AsyncIterator[ClusterServer]:
-    """A serving cluster for the length of the block; clients may connect from its first line on."""
-    server = ClusterServer(config or ServerConfig(), trace=trace)
+    """A serving cluster for the length of the block; clients may connect from its first line on.
+
+    `network`, `real_ns` and `clock` are what `ClusterServer` takes.
+    """
+    server = ClusterServer(
+        config or ServerConfig(), trace=trace, network=network, real_ns=real_ns, clock=clock
+    )
     server.bind()
     try:
         server.make_topics()
         if server.data_dir is not None:
             server.data_dir.follow(server.cluster)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(server.run)
+            await nursery.start(server.run)
             yield server
             nursery.cancel_scope.cancel()
     finally:

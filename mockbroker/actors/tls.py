@@ -8,7 +8,6 @@ plain call that returns what the socket did not take.
 from __future__ import annotations
 
 import contextlib
-import socket
 import ssl
 from collections.abc import Sequence
 
@@ -30,9 +29,9 @@ class TlsTransport:
 
     __slots__ = ("_incoming", "_outgoing", "_plain", "_sealed", "_socket", "_tls")
 
-    def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
-        self._plain = SocketTransport(sock)
-        self._socket = sock
+    def __init__(self, plain: SocketTransport, context: ssl.SSLContext) -> None:
+        self._plain = plain
+        self._socket = plain.socket
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)

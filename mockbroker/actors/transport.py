@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import trio
+
+if TYPE_CHECKING:
+    from mockbroker.actors.next_requests import NextRequests
 
 Buffer = bytes | bytearray | memoryview
 
@@ -53,13 +56,29 @@ class Transport(Protocol):
 class SocketTransport:
     """A plain TCP socket."""
 
-    __slots__ = ("_closed", "_socket")
+    __slots__ = ("_closed", "_next_requests", "_socket")
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, next_requests: NextRequests | None = None) -> None:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = sock
         self._closed = False
+        self._next_requests = next_requests
+
+    @property
+    def socket(self) -> socket.socket:
+        """What the bytes go through, for those who seal them first."""
+        return self._socket
+
+    def expect(self, hurry: Callable[[], None]) -> None:
+        """As `Link.expect`; nobody is called where there is no epoll."""
+        if self._next_requests is not None:
+            self._next_requests.expect(self._socket, hurry)
+
+    def forget(self) -> None:
+        """As `Link.forget`."""
+        if self._next_requests is not None:
+            self._next_requests.forget(self._socket)
 
     async def receive_into(self, view: memoryview, *, expect_data: bool = False) -> int:
         sock = self._socket

@@ -12,8 +12,8 @@ from mockbroker.actors.broker_host import Gate
 from mockbroker.actors.transport import Buffer
 from mockbroker.handlers.base import Parked
 
-# What a task is woken with when its answer is there but may not be sent yet.
-_WITHHELD: outcome.Value[object] = outcome.Value(object())
+# A task is woken with this when its answer is there but may not be sent yet.
+_WITHHELD = object()
 
 
 class Unanswered:
@@ -50,7 +50,8 @@ class Unanswered:
         def answer() -> None:
             parked.on_complete = None
             if self._gate.shut:
-                trio.lowlevel.reschedule(task, _WITHHELD)
+                # An outcome can be unwrapped once, so each task gets its own.
+                trio.lowlevel.reschedule(task, outcome.Value(_WITHHELD))
             else:
                 sent = outcome.capture(self._answer, parked.response)
                 trio.lowlevel.reschedule(task, sent)
@@ -60,8 +61,8 @@ class Unanswered:
             return trio.lowlevel.Abort.SUCCEEDED
 
         parked.on_complete = answer
-        rest: Sequence[Buffer] | None = await trio.lowlevel.wait_task_rescheduled(abort)
-        if rest is _WITHHELD.value:
+        sent: Sequence[Buffer] | None = await trio.lowlevel.wait_task_rescheduled(abort)
+        if sent is _WITHHELD:
             await self._gate.wait()
-            rest = self._answer(parked.response)
-        return rest
+            sent = self._answer(parked.response)
+        return sent

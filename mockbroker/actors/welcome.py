@@ -5,13 +5,11 @@ Only asked while there are rules; a plain connection never comes here.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import trio
 
-from mockbroker.actors.transport import SocketTransport
 from mockbroker.core.faults.effects.connections import (
     ExpireCredential,
     RefuseConnection,
@@ -21,6 +19,7 @@ from mockbroker.core.faults.facts import Facts
 
 if TYPE_CHECKING:
     from mockbroker.actors.broker_host import BrokerHost, Served
+    from mockbroker.actors.network import Link
     from mockbroker.actors.server import ClusterServer
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.faults.engine import ActiveRule, FaultEngine
@@ -32,7 +31,7 @@ def welcome(
     engine: FaultEngine,
     host: BrokerHost,
     listener: str,
-    client: socket.socket,
+    link: Link,
     info: ConnectionInfo,
     make: Callable[[], Served],
 ) -> Served:
@@ -52,7 +51,7 @@ def welcome(
                     server.security.listeners[listener].show_expired_certificate()
         engine.act(decision.rule.actions, decision.rule.name)
     if refused is not None:
-        return Refused(client, info, server.cluster.now_ms(), reset=refused.how == "rst")
+        return Refused(link, info, server.cluster.now_ms(), reset=refused.how == "rst")
     connection = make()
     if stalled is not None and rule is not None:
         return Stalled(connection, server.cluster, stalled.for_, rule)
@@ -64,19 +63,17 @@ class Refused:
 
     parked = False
 
-    def __init__(
-        self, client: socket.socket, info: ConnectionInfo, active_ms: int, *, reset: bool
-    ) -> None:
+    def __init__(self, link: Link, info: ConnectionInfo, active_ms: int, *, reset: bool) -> None:
         self.info = info
-        self._transport = SocketTransport(client)
+        self._link = link
         self._reset = reset
         self.active_ms = active_ms
 
     async def run(self) -> None:
-        self._transport.close(reset=self._reset)
+        self._link.close(reset=self._reset)
 
     def abort(self, *, reset: bool) -> None:
-        self._transport.close(reset=reset)
+        self._link.close(reset=reset)
 
 
 class Stalled:

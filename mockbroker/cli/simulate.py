@@ -18,7 +18,7 @@ import click
 if TYPE_CHECKING:
     from mockbroker.simulation.many import Result
     from mockbroker.simulation.plan import Plan
-    from mockbroker.simulation.running import Outcome
+    from mockbroker.simulation.running import Mode, Outcome
 
 _FAILURES_SHOWN = 10
 _PROGRESS_S = 0.5
@@ -35,6 +35,13 @@ _PROGRESS_S = 0.5
     metavar="FILE",
     help="A plan, as --out or a failure wrote it, in place of seeds.",
 )
+@click.option(
+    "--mode",
+    type=click.Choice(["fast", "streams"]),
+    default="fast",
+    show_default=True,
+    help="Call handlers, or serve connections in memory: slower, and nearer to a network.",
+)
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N")
 @click.option(
     "--out",
@@ -49,14 +56,22 @@ _PROGRESS_S = 0.5
     show_default=True,
     help="Make the plan of the first failure smaller.",
 )
+@click.option(
+    "--audit-every",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Let the audit judge each N-th seed, over streams; needs mockbroker[pipeline].",
+)
 def simulate(
     seeds: int,
     first: int,
     seed: int | None,
     plan_file: Path | None,
+    mode: Mode,
     jobs: int,
     out: Path | None,
     shrinks: bool,
+    audit_every: int | None,
 ) -> None:
     """Simulate clusters with clients and faults, and look whether the laws hold."""
     from mockbroker.simulation.plan import PlanError, read
@@ -70,19 +85,22 @@ def simulate(
     elif seed is not None:
         plan = generate(seed)
     else:
-        sys.exit(_many(range(first, first + seeds), jobs, out, shrinks=shrinks))
-    sys.exit(_one(plan, out, shrinks=shrinks))
+        status = _many(range(first, first + seeds), mode, jobs, out, shrinks=shrinks)
+        if audit_every is not None:
+            status |= _audit(range(first, first + seeds, audit_every))
+        sys.exit(status)
+    sys.exit(_one(plan, mode, out, shrinks=shrinks))
 
 
 # -- one -------------------------------------------------------------------------------------------
 
 
-def _one(plan: Plan, out: Path | None, *, shrinks: bool) -> int:
+def _one(plan: Plan, mode: Mode, out: Path | None, *, shrinks: bool) -> int:
     from mockbroker.simulation.running import run
     from mockbroker.simulation.telling import summary, table
 
     click.echo(summary(plan))
-    outcome = run(plan)
+    outcome = run(plan, mode)
     for line in table(outcome.counts):
         click.echo(line)
     click.echo(f"  digest {outcome.digest}")
@@ -103,7 +121,7 @@ def _tell(outcome: Outcome, out: Path | None, *, shrinks: bool) -> None:
     law = outcome.violations[0].law
     if shrinks:
         try:
-            shrunk = shrink(outcome.plan, law)
+            shrunk = shrink(outcome.plan, law, mode=outcome.mode)
         except NotReproducedError as error:
             click.echo(f"not shrunk: {error}")
         else:
@@ -124,17 +142,18 @@ def _tell(outcome: Outcome, out: Path | None, *, shrinks: bool) -> None:
 # -- many ------------------------------------------------------------------------------------------
 
 
-def _many(seeds: range, jobs: int, out: Path | None, *, shrinks: bool) -> int:
+def _many(seeds: range, mode: Mode, jobs: int, out: Path | None, *, shrinks: bool) -> int:
     from mockbroker.simulation.many import results
     from mockbroker.simulation.telling import table
 
     counts: Counter[str] = Counter()
     broken: list[Result] = []
     started_s = time.perf_counter()
-    for result in _with_progress(results(seeds, jobs), len(seeds)):
+    for result in _with_progress(results(seeds, jobs, mode), len(seeds)):
         counts.update(result.counts)
         if result.violations:
             broken.append(result)
+            click.echo(f"seed {result.seed}: {result.violations[0]}")
     took_s = time.perf_counter() - started_s
     click.echo(
         f"{len(seeds):,} schedules in {took_s:.1f} s: {len(seeds) / took_s:.1f} a second, with"
@@ -144,7 +163,7 @@ def _many(seeds: range, jobs: int, out: Path | None, *, shrinks: bool) -> int:
     if not broken:
         click.echo("every law holds")
         return 0
-    _tell_many(sorted(broken), out, shrinks=shrinks)
+    _tell_many(sorted(broken), mode, out, shrinks=shrinks)
     return 1
 
 
@@ -164,7 +183,7 @@ def _with_progress(results: Iterator[Result], count: int) -> Iterator[Result]:
             click.echo(line, err=True, nl=number == count)
 
 
-def _tell_many(broken: list[Result], out: Path | None, *, shrinks: bool) -> None:
+def _tell_many(broken: list[Result], mode: Mode, out: Path | None, *, shrinks: bool) -> None:
     from mockbroker.simulation.running import run
     from mockbroker.simulation.swarm import generate
 
@@ -181,4 +200,23 @@ def _tell_many(broken: list[Result], out: Path | None, *, shrinks: bool) -> None
     told = next((result for result in broken if not result.failure), None)
     if told is not None:
         click.echo(f"the first, seed {told.seed}:")
-        _tell(run(generate(told.seed)), out, shrinks=shrinks)
+        _tell(run(generate(told.seed), mode), out, shrinks=shrinks)
+
+
+def _audit(seeds: range) -> int:
+    from mockbroker.cli.simulation_audit import audited
+    from mockbroker.pipeline.store import StoreError
+    from mockbroker.simulation.swarm import generate
+
+    judged = bugs = 0
+    for seed in seeds:
+        try:
+            found = audited(generate(seed))
+        except StoreError as error:
+            raise click.UsageError(f"--audit-every: {error}") from None
+        judged += found.judged
+        bugs += bool(found.violations)
+        for violation in found.violations:
+            click.echo(f"seed {seed}: {violation}")
+    click.echo(f"{judged} of {len(seeds)} schedules were audited, and {bugs} have bugs")
+    return int(bugs > 0)

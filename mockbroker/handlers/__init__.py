@@ -8,6 +8,7 @@ advertised.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 from mockbroker.handlers.base import APIS, LazyApi
@@ -19,6 +20,7 @@ _DECLARATION = (
 )
 
 
+@cache  # a process that makes many clusters reads its own source once
 def load_all() -> None:
     """Fill `base.APIS` with every API declared in this package. Idempotent.
 

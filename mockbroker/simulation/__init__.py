@@ -3,6 +3,7 @@
     from mockbroker.simulation import simulate
 
     assert simulate(seed=7).violations == []
+    assert simulate(seed=7, mode="streams").violations == []  # over connections
 
 Nouns: a *plan* says everything about one simulation; a *seed* makes a plan. A *step* is something
 that is done to the cluster at a time of the plan. A *script* is what a client does. A *law* is what
@@ -27,11 +28,14 @@ if TYPE_CHECKING:
     from mockbroker.simulation.plan import read as read_plan
     from mockbroker.simulation.running import Outcome, run, simulate
     from mockbroker.simulation.shrinking import NotReproducedError, Shrunk, shrink
+    from mockbroker.simulation.streams import SimulatedCluster, Wires, simulated_cluster
     from mockbroker.simulation.swarm import generate
+    from mockbroker.simulation.virtual_run import DeadlockError, virtual_run
 
 __all__ = [
     "LAWS",
     "ClientSettings",
+    "DeadlockError",
     "Law",
     "NotReproducedError",
     "Outcome",
@@ -39,15 +43,19 @@ __all__ = [
     "PlanError",
     "Settings",
     "Shrunk",
+    "SimulatedCluster",
     "Step",
     "TopicSettings",
     "Violation",
+    "Wires",
     "generate",
     "parse_plan",
     "read_plan",
     "run",
     "shrink",
     "simulate",
+    "simulated_cluster",
+    "virtual_run",
 ]
 
 _PLACES = {
@@ -69,6 +77,11 @@ _PLACES = {
     "NotReproducedError": "shrinking",
     "Shrunk": "shrinking",
     "shrink": "shrinking",
+    "SimulatedCluster": "streams",
+    "Wires": "streams",
+    "simulated_cluster": "streams",
+    "DeadlockError": "virtual_run",
+    "virtual_run": "virtual_run",
 }
 _RENAMED = {"parse_plan": "parse", "read_plan": "read"}
 

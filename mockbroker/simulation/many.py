@@ -12,10 +12,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from mockbroker.simulation.laws import Violation
-from mockbroker.simulation.running import simulate
+from mockbroker.simulation.laws.base import NO_FAILURES
+from mockbroker.simulation.running import Mode, simulate
 
 SEEDS_A_TASK = 5
-_LAW_OF_FAILURES = "handlers and the core do not fail"
 
 
 class Result(NamedTuple):
@@ -28,25 +28,26 @@ class Result(NamedTuple):
     failure: str = ""  # the traceback of an exception, where there was one
 
 
-def result_of(seed: int) -> Result:
+def result_of(seed: int, mode: Mode = "fast") -> Result:
     """Simulate a seed; an exception is a result, too."""
     gc.disable()  # a simulation ends before it has made much garbage
     try:
-        outcome = simulate(seed)
+        outcome = simulate(seed, mode)
     except Exception as error:  # a fault of the cluster's, or of the simulator's
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
-        violation = Violation(_LAW_OF_FAILURES, where, -1, -1)
+        violation = Violation(NO_FAILURES, where, -1, -1)
         return Result(seed, [violation], Counter(), "", traceback.format_exc())
     finally:
         gc.enable()
     return Result(seed, outcome.violations, outcome.counts, outcome.digest)
 
 
-def results(seeds: Iterable[int], jobs: int) -> Iterator[Result]:
+def results(seeds: Iterable[int], jobs: int, mode: Mode = "fast") -> Iterator[Result]:
     """The results of many seeds, as they come; with one job in the order of the seeds."""
     if jobs <= 1:
-        yield from map(result_of, seeds)
+        for seed in seeds:
+            yield result_of(seed, mode)
         return
     left = iter(seeds)
     # No fork: the parent may have threads.
@@ -58,7 +59,7 @@ def results(seeds: Iterable[int], jobs: int) -> Iterator[Result]:
                 some = list(islice(left, SEEDS_A_TASK))
                 if not some:
                     break
-                under_way.add(pool.submit(_results_of, some))
+                under_way.add(pool.submit(_results_of, some, mode))
             if not under_way:
                 return
             done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
@@ -66,5 +67,5 @@ def results(seeds: Iterable[int], jobs: int) -> Iterator[Result]:
                 yield from future.result()
 
 
-def _results_of(seeds: list[int]) -> list[Result]:
-    return [result_of(seed) for seed in seeds]
+def _results_of(seeds: list[int], mode: Mode) -> list[Result]:
+    return [result_of(seed, mode) for seed in seeds]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from mockbroker.simulation.fast import FastRun
 from mockbroker.simulation.laws import Violation
 from mockbroker.simulation.plan import Plan, check
 from mockbroker.simulation.swarm import generate
 from mockbroker.simulation.world import World
+
+Mode = Literal["fast", "streams"]
+"""How clients reach brokers: by calls of the handlers, or over connections in memory."""
 
 
 class Outcome(NamedTuple):
@@ -21,6 +24,7 @@ class Outcome(NamedTuple):
     violations: list[Violation]
     digest: str
     counts: Counter[str]
+    mode: Mode = "fast"
 
     @property
     def laws(self) -> list[str]:
@@ -28,23 +32,29 @@ class Outcome(NamedTuple):
         return list(dict.fromkeys(each.law for each in self.violations))
 
 
-def run(plan: Plan) -> Outcome:
+def run(plan: Plan, mode: Mode = "fast") -> Outcome:
     """Run a plan to its rest. Raises PlanError where it names what does not exist."""
     check(plan)
-    world = World(plan)
-    fast = FastRun(world)
-    fast.run()
+    if mode == "streams":
+        from mockbroker.simulation.stream_run import run_over_streams
+
+        world, answered = run_over_streams(plan)
+    else:
+        world = World(plan)
+        fast = FastRun(world)
+        fast.run()
+        answered = fast.answered
     counts = Counter(world.history.counts)
-    counts["requests answered"] = fast.answered
+    counts["requests answered"] = answered
     for name, count in world.events.items():
         counts[f"event {name}"] = count
     for name, count in world.performed.items():
         counts[f"step {name}"] = count
     for name, count in world.refused.items():
         counts[f"refused {name}"] = count
-    return Outcome(plan, world.laws.violations, world.digest.hexdigest(), counts)
+    return Outcome(plan, world.laws.violations, world.digest.hexdigest(), counts, mode)
 
 
-def simulate(seed: int) -> Outcome:
+def simulate(seed: int, mode: Mode = "fast") -> Outcome:
     """Run the plan of a seed."""
-    return run(generate(seed))
+    return run(generate(seed), mode)

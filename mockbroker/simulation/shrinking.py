@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from mockbroker.simulation.plan import Plan
-from mockbroker.simulation.running import Outcome, run
+from mockbroker.simulation.running import Mode, Outcome, run
 
 T = TypeVar("T")
 
@@ -33,16 +33,17 @@ class NotReproducedError(Exception):
     """The plan did not break the law again: it does not depend on the plan alone."""
 
 
-def shrink(plan: Plan, law: str, runs_max: int = RUNS_MAX) -> Shrunk:
+def shrink(plan: Plan, law: str, runs_max: int = RUNS_MAX, *, mode: Mode = "fast") -> Shrunk:
     """A smaller plan that breaks the same law. Raises NotReproducedError."""
-    return _Shrinking(law, runs_max).shrunk(plan)
+    return _Shrinking(law, runs_max, mode).shrunk(plan)
 
 
 class _Shrinking:
     """One search. `_best` is the smallest plan so far that still breaks the law."""
 
-    def __init__(self, law: str, runs_max: int) -> None:
+    def __init__(self, law: str, runs_max: int, mode: Mode) -> None:
         self._law = law
+        self._mode: Mode = mode
         self._runs_max = runs_max
         self._runs = 0
         self._best: Outcome | None = None
@@ -75,7 +76,7 @@ class _Shrinking:
         if self._runs >= self._runs_max:
             return False
         self._runs += 1
-        outcome = run(plan)
+        outcome = run(plan, self._mode)
         if self._law not in outcome.laws:
             return False
         self._best = outcome

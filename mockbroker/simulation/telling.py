@@ -42,6 +42,7 @@ def table(counts: Counter[str]) -> list[str]:
 def pytest_of(outcome: Outcome, law: str) -> str:
     """A test that keeps the failure: it passes once the law holds."""
     plan = outcome.plan.to_json().rstrip().replace("\\", "\\\\")
+    mode = "" if outcome.mode == "fast" else f', mode="{outcome.mode}"'
     violation = next(each for each in outcome.violations if each.law == law)
     return (
         "import json\n\n"
@@ -53,7 +54,7 @@ def pytest_of(outcome: Outcome, law: str) -> str:
         f'    """{law}.\n\n'
         f"    Seen: {violation.message}.\n"
         '    """\n'
-        "    assert run(parse_plan(PLAN)).violations == []\n"
+        f"    assert run(parse_plan(PLAN){mode}).violations == []\n"
     )
 
 

@@ -87,9 +87,9 @@ class _Jumps:
 class World:
     """Everything that a plan describes, alive. Drivers read `cluster` anew after each step."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, clock: Clock | None = None) -> None:
         self.plan = plan
-        self.clock = Clock()
+        self.clock = clock or Clock()
         self.history = History(self.clock)
         self.digest = Digest()
         self.step = -1  # the number of the step that was performed last

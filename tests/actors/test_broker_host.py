@@ -15,6 +15,7 @@ from mockbroker_fixtures import Cluster, open_cluster
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from mockbroker_protocol.records import Record, build_batch
+from tests.support.waiting import wait_until
 
 TIMEOUT_S = 10.0
 
@@ -38,10 +39,10 @@ def ping(connection: Connection) -> None:
     connection.send(ApiVersionsRequest(), 0)
 
 
-def parked_fetch() -> FetchRequest:
+def parked_fetch(max_wait_ms: int = 600_000) -> FetchRequest:
     partitions = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=100)]
     topics = [FetchTopic(topic="orders", partitions=partitions)]
-    return FetchRequest(max_wait_ms=600_000, min_bytes=1, topics=topics)
+    return FetchRequest(max_wait_ms=max_wait_ms, min_bytes=1, topics=topics)
 
 
 @pytest.mark.parametrize("reset", [False, True])
@@ -141,6 +142,26 @@ def test_a_parked_answer_is_withheld_while_the_broker_is_paused(kafka: Cluster) 
     kafka.call(lambda _: gate.open())
     answer = waiting.read(1, 11)
     assert b"late" in bytes(answer.responses[0].partitions[0].records)
+
+
+def test_all_answers_that_a_pause_withheld_are_sent_after_it(kafka: Cluster) -> None:
+    """Not only the first one: every client that waits at the log end gets its empty answer."""
+    kafka.clock.freeze()
+    leader = kafka.call(lambda cluster: cluster.topics["orders"].partitions[0].leader_id)
+    clients = [connect(kafka, leader) for _ in range(3)]
+    numbers = [client.write(parked_fetch(max_wait_ms=400), 11) for client in clients]
+    wait_until(
+        lambda: kafka.call(
+            lambda _: sum(each.parked for each in kafka.server.hosts[leader]._connections) == 3
+        )
+    )
+    kafka.pause_broker(leader)
+    kafka.clock.advance("1s")
+    kafka.resume_broker(leader)
+    for client, number in zip(clients, numbers, strict=True):
+        answer = client.read(1, 11, number)
+        assert answer.responses[0].partitions[0].error_code == 0
+        ping(client)
 
 
 def test_all_clients_that_wait_are_accepted_in_one_turn() -> None:

@@ -18,6 +18,7 @@ from mockbroker_protocol.headers import (
     encode_request_header,
 )
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
+from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest
 from mockbroker_protocol.messages.list_groups import (
     ListedGroup,
     ListGroupsRequest,
@@ -247,6 +248,21 @@ def test_an_answer_that_cannot_be_written_is_a_failure_too(
     _, position = decode_response_header(frame, int(ApiKey.LIST_GROUPS), 4)
     response, _ = response_codec(ApiKey.LIST_GROUPS, 4).decode(frame, position)
     assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+@pytest.mark.parametrize("groups", [0, 1, 3])
+def test_a_reply_that_is_gathered_is_sent_once_all_of_it_is_there(
+    raw: Raw, kafka: Cluster, groups: int
+) -> None:
+    """The parts of a DeleteGroups are replicated one by one; any kind of parked reply may wait."""
+    names = [f"group-{number}" for number in range(groups)]
+    raw.send(request(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=names)))
+    frame = memoryview(raw.frame())
+    _, position = decode_response_header(frame, int(ApiKey.DELETE_GROUPS), 2)
+    response, _ = response_codec(ApiKey.DELETE_GROUPS, 2).decode(frame, position)
+    assert [each.group_id for each in response.results] == names
+    # Nobody has asked for a coordinator yet.
+    assert {each.error_code for each in response.results} <= {ErrorCode.NOT_COORDINATOR}
 
 
 def test_counters_follow_what_the_clients_do(kafka: Cluster, raw: Raw) -> None:

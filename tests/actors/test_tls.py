@@ -13,6 +13,7 @@ import trio
 
 from mockbroker.actors.certificates import Authority
 from mockbroker.actors.tls import SEAL_BYTES_MAX, TlsTransport
+from mockbroker.actors.transport import SocketTransport
 
 CHUNK = bytes(range(256)) * 256
 TIMEOUT_S = 20
@@ -94,7 +95,7 @@ def test_bytes_go_both_ways(pair, authority, server_context, version) -> None:
     far = Far(sock, client_context(authority.ca_path, version), body)
 
     async def main() -> None:
-        transport = TlsTransport(near, server_context)
+        transport = TlsTransport(SocketTransport(near), server_context)
         await transport.handshake()
         buffer = bytearray(100)
         assert await transport.receive_into(memoryview(buffer)) == 8
@@ -131,7 +132,7 @@ def test_a_slow_reader_gets_every_byte_in_order(pair, authority, server_context,
     far = Far(sock, client_context(authority.ca_path), body)
 
     async def main() -> None:
-        transport = TlsTransport(near, server_context)
+        transport = TlsTransport(SocketTransport(near), server_context)
         await transport.handshake()
         await transport.receive_into(memoryview(bytearray(1)))
         rest = transport.send(parts)
@@ -150,7 +151,7 @@ def test_a_frame_is_read_in_pieces_of_any_size(pair, authority, server_context) 
     far = Far(sock, client_context(authority.ca_path), lambda tls: tls.sendall(CHUNK * 5))
 
     async def main() -> bytes:
-        transport = TlsTransport(near, server_context)
+        transport = TlsTransport(SocketTransport(near), server_context)
         await transport.handshake()
         data = bytearray(len(CHUNK) * 5)
         view, have = memoryview(data), 0
@@ -174,7 +175,7 @@ def test_the_end_without_a_farewell_is_the_end_too(pair, authority, server_conte
     far = Far(sock, client_context(authority.ca_path), body)
 
     async def main() -> None:
-        transport = TlsTransport(near, server_context)
+        transport = TlsTransport(SocketTransport(near), server_context)
         await transport.handshake()
         buffer = memoryview(bytearray(9))
         assert await transport.receive_into(buffer) == 1
@@ -191,7 +192,7 @@ def test_a_client_that_leaves_during_the_handshake_is_an_os_error(pair, server_c
 
     async def main() -> None:
         with pytest.raises(ConnectionResetError):
-            await TlsTransport(near, server_context).handshake()
+            await TlsTransport(SocketTransport(near), server_context).handshake()
 
     trio.run(main)
 
@@ -201,7 +202,7 @@ def test_a_client_that_speaks_no_tls_is_an_ssl_error(pair, server_context) -> No
     far.sendall(b"\0\0\0\x0e\0\x12\0\0\0\0\0\1\xff\xff\0\0")
 
     async def main() -> None:
-        transport = TlsTransport(near, server_context)
+        transport = TlsTransport(SocketTransport(near), server_context)
         with pytest.raises(ssl.SSLError):
             await transport.handshake()
         transport.close()
@@ -216,7 +217,7 @@ def test_a_client_that_does_not_trust_us_tells_so(pair, server_context, tmp_path
 
     async def main() -> None:
         with pytest.raises(ssl.SSLError, match=r"(?i)unknown.ca"):
-            await TlsTransport(near, server_context).handshake()
+            await TlsTransport(SocketTransport(near), server_context).handshake()
 
     trio.run(main)
     assert isinstance(far.join(), ssl.SSLCertVerificationError)
@@ -234,7 +235,7 @@ def test_the_clients_certificate_can_be_asked_for(
     far = Far(sock, context, read_all)
 
     async def main() -> object:
-        transport = TlsTransport(near, server_context)
+        transport = TlsTransport(SocketTransport(near), server_context)
         await transport.handshake()
         subject = transport.peer_subject()
         transport.close()
@@ -262,7 +263,7 @@ def test_a_reset_is_seen_by_the_client(pair, authority, server_context) -> None:
     far = Far(sock, client_context(authority.ca_path), body)
 
     async def main() -> None:
-        transport = TlsTransport(near, server_context)
+        transport = TlsTransport(SocketTransport(near), server_context)
         await transport.handshake()
         await transport.receive_into(memoryview(bytearray(1)))
         transport.close(reset=True)

@@ -87,3 +87,9 @@ def test_a_plan_that_cannot_be_is_refused(content: str, said: str, tmp_path: Pat
     result = play("--plan", str(file))
     assert result.exit_code == 2
     assert said in result.output
+
+
+def test_the_audit_judges_each_nth_seed() -> None:
+    result = play("--seeds", "3", "--from", "6", "--audit-every", "3")
+    assert result.exit_code == 0, result.output
+    assert result.output.endswith("1 of 1 schedules were audited, and 0 have bugs\n")

@@ -8,12 +8,13 @@ import pytest
 
 from mockbroker.simulation import NotReproducedError, Outcome, Plan, generate, shrink, shrinking
 from mockbroker.simulation.laws import Violation
+from mockbroker.simulation.running import Mode
 from mockbroker.simulation.shrinking import ddmin
 
 LAW = "nobody stops broker 2 while producer-0 is there"
 
 
-def broken_by(plan: Plan) -> Outcome:
+def broken_by(plan: Plan, mode: Mode = "fast") -> Outcome:
     """A run that breaks the law if the plan has what it takes."""
     stops = any(s.do == "stop_broker" and s.arguments["node"] == 2 for s in plan.steps)
     writes = any(client.name == "producer-0" for client in plan.clients)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 Key = tuple[bytes, int]  # topic id and partition
 
 TIME_GOES_ON = "time goes on"  # broken by what goes round and round without any time passing
+NO_FAILURES = "handlers and the core do not fail"
 
 
 class Violation(NamedTuple):

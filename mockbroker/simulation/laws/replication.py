@@ -93,8 +93,8 @@ class OneLeaderAnEpoch(Law):
 
 
 class ReplicasAgree(Law):
-    """Replicas in the ISR have everything up to the leader's high watermark, and the same batches as
-    the leader.
+    """Replicas in the ISR have all that is below the leader's high watermark, and the same batches
+    as the leader.
     """
 
     name = "replicas agree"
@@ -134,9 +134,9 @@ class ReplicasAgree(Law):
         key = key_of(partition)
         if other.end_offset < leader.high_watermark and key not in self.laws.torn:
             self.broken(
-                f"{name_of(partition)}: broker {view.node_id} is in the ISR {partition.isr} and has "
-                f"no more than {other.end_offset}, below the high watermark "
-                f"{leader.high_watermark} of leader {leader.node_id}"
+                f"{name_of(partition)}: broker {view.node_id} of the ISR {partition.isr} ends at "
+                f"{other.end_offset}, below the high watermark {leader.high_watermark} of leader "
+                f"{leader.node_id}"
             )
         if observe.has_holes(one) or observe.has_holes(other):
             return
@@ -185,7 +185,9 @@ class OffsetsDense(Law):
 
 
 class ControllerLives(Law):
-    """The active controller is a broker that is registered and not fenced, if there is any."""
+    """The active controller is a broker that is registered and not fenced, as long as there is
+    one that hears the controller.
+    """
 
     name = "the controller is alive"
 
@@ -194,7 +196,7 @@ class ControllerLives(Law):
         broker = brokers.get(controller_id)
         if broker is not None and not broker.fenced:
             return
-        alive = [each.node_id for each in brokers.values() if not each.fenced]
+        alive = [b.node_id for b in brokers.values() if not b.fenced and b.hears_controller]
         if alive:
             self.broken(f"the controller is broker {controller_id}, while {alive} are alive")
 

@@ -1,6 +1,6 @@
 """Run the simulator with every planted bug, and write down what finds it.
 
-    python -m tests.simulation.planted [--bug NAME] [--schedules 2000] [--jobs 1] [--together 12] [--missing]
+    python -m tests.simulation.planted [--bug NAME] [--schedules 2000] [--jobs 1] [--resume]
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=SCHEDULES, help="how many to try a bug on")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes")
     parser.add_argument("--together", type=int, default=12, help="how many bugs at once")
-    parser.add_argument("--missing", action="store_true", help="only bugs without a result")
+    parser.add_argument(
+        "--resume", action="store_true", help="only bugs not found yet, from where they were left"
+    )
     asked = parser.parse_args()
     bugs = load_all()
     unknown = [name for name in asked.bug if name not in bugs]
@@ -33,10 +35,11 @@ def main() -> int:
         for name, bug in bugs.items()
         if (not asked.bug or name in asked.bug)
         and (not asked.area or bug.area == asked.area)
-        and not (asked.missing and name in known)
+        and not (asked.resume and name in known and known[name].law)
     ]
+    firsts = {name: known[name].schedules if asked.resume and name in known else 0 for name in wanted}
     missed = 0
-    for hunt in hunts(wanted, asked.schedules, asked.jobs, asked.together):
+    for hunt in hunts(firsts, asked.schedules, asked.jobs, asked.together):
         missed += not hunt.law
         sys.stdout.write(f"{hunt.name}: {hunt}\n")
         sys.stdout.flush()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -16,12 +16,13 @@ from types import FrameType
 from typing import NamedTuple
 
 from mockbroker.simulation.laws import Violation
+from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.many import result_of
+from tests.simulation.planted.auditing import anomalies
 from tests.simulation.planted.planting import Planted, PlantingError, load_all
 
 SCHEDULES = 2_000
 PATIENCE_S = 30  # a schedule takes a tenth of a second
-COMES_TO_AN_END = "a simulation comes to its end"
 
 
 class Hunt(NamedTuple):
@@ -68,7 +69,7 @@ def violations(seed: int) -> list[Violation]:
         with _impatient(PATIENCE_S):
             return result_of(seed).violations
     except _HangError:
-        return [Violation(COMES_TO_AN_END, f"it hangs for {PATIENCE_S} s", -1, -1)]
+        return [Violation(TIME_GOES_ON, f"it hangs for {PATIENCE_S} s", -1, -1)]
 
 
 def violations_with(bugs: Iterable[Planted], seed: int) -> list[Violation]:
@@ -82,15 +83,15 @@ def violations_with(bugs: Iterable[Planted], seed: int) -> list[Violation]:
         return violations(seed)
 
 
-def hunt(names: Iterable[str], schedules: int) -> Iterator[Hunt]:
-    """Run schedules from seed 0 on, with all these bugs at once, until each is found.
+def hunt(names: Iterable[str], schedules: int, first_seed: int = 0) -> Iterator[Hunt]:
+    """Run schedules with all these bugs at once, until each is found.
 
     Where a law is broken, each bug is tried alone: that shows which of them breaks it. A schedule
     that breaks a law without any bug proves nothing.
     """
     bugs = load_all()
     left = [bugs[name] for name in names]
-    for seed in range(schedules):
+    for seed in range(first_seed, schedules):
         if not left:
             return
         if not violations_with(left, seed) or violations(seed):
@@ -99,9 +100,18 @@ def hunt(names: Iterable[str], schedules: int) -> Iterator[Hunt]:
             found = violations_with([bug], seed)
             if found:
                 left.remove(bug)
-                yield Hunt(bug.name, seed + 1, found[0].law, found[0].message)
+                yield Hunt(bug.name, seed + 1, found[0].law, found[0].message, _judged(bug, seed))
     for bug in left:
         yield Hunt(bug.name, schedules, "", "")
+
+
+def _judged(bug: Planted, seed: int) -> str:
+    """The anomalies that the audit calls bugs, by their names; empty where it sees none."""
+    try:
+        with _impatient(PATIENCE_S), bug.plant():
+            return ", ".join(anomalies(seed) or ())
+    except (_HangError, Exception):  # then there is no history to judge
+        return ""
 
 
 def companies(names: Iterable[str], together: int) -> list[list[str]]:
@@ -128,12 +138,17 @@ def _get_along(bugs: Iterable[Planted]) -> bool:
     return True
 
 
-def hunts(names: Iterable[str], schedules: int, jobs: int, together: int) -> Iterator[Hunt]:
-    """Hunt many bugs, in several processes if wanted; results as they come."""
-    made = companies(names, together)
+def hunts(
+    first_seeds: Mapping[str, int], schedules: int, jobs: int, together: int
+) -> Iterator[Hunt]:
+    """Hunt many bugs, each from a seed on, in several processes if wanted; results as they come."""
+    made: list[tuple[int, list[str]]] = []
+    for first in sorted(set(first_seeds.values())):
+        same = [name for name, seed in first_seeds.items() if seed == first]
+        made += [(first, company) for company in companies(same, together)]
     if jobs <= 1:
-        for company in made:
-            yield from hunt(company, schedules)
+        for first, company in made:
+            yield from hunt(company, schedules, first)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
@@ -141,5 +156,5 @@ def hunts(names: Iterable[str], schedules: int, jobs: int, together: int) -> Ite
             yield from found
 
 
-def _hunted(names: list[str], schedules: int) -> list[Hunt]:
-    return list(hunt(names, schedules))
+def _hunted(company: tuple[int, list[str]], schedules: int) -> list[Hunt]:
+    return list(hunt(company[1], schedules, company[0]))

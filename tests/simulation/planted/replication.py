@@ -303,9 +303,10 @@ def beyond_the_end_is_kept() -> Planting:
     )
 
 
-@planted("The question for the leader goes lost silently when it cannot be sent.")
+@planted("The question for the leader that is lost on its way is not given up.")
 def unsent_questions_are_forgotten() -> Planting:
     return rewritten(
-        ReplicaManager._ask, "if not self.network.send(message, arrive):",
-        "self.network.send(message, arrive)\n    if False:",
+        ReplicaManager._ask,
+        "self.network.send(message, arrive, lost=lost)",
+        "self.network.send(message, arrive)",
     )

@@ -57,8 +57,8 @@ def unclean_ends_are_not_restored() -> Planting:
 def restored_epochs_stay() -> Planting:
     return rewritten(
         restore._raise_epoch,
-        "if former is None or _looks_like(partition, former):",
-        "if former is not None:",
+        "if _looks_like(partition, former):",
+        "if former.topic is not partition:",
     )
 
 

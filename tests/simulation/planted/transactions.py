@@ -138,9 +138,9 @@ def lost_markers_stay_lost() -> Planting:
     )
 
 
-@planted("A marker that could not be sent is forgotten.")
+@planted("A marker that is lost on its way is forgotten.")
 def unsent_markers_are_forgotten() -> Planting:
-    return rewritten(MarkerSender._set_out, "if not sent:", "if sent is None:")
+    return rewritten(MarkerSender._set_out, "lost=lambda: self._retry(errand),", "")
 
 
 @planted("Markers are always commits.")

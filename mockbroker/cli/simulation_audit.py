@@ -1,0 +1,78 @@
+"""`simulate --audit-every`: what the audit says of a simulation that was served over connections.
+
+Laws and audit look at the same run from two sides: the laws know the cluster from inside and the
+clients' own word, the audit knows the journal and nothing else.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.pipeline.findings import BUG
+from mockbroker.pipeline.store import StoreError
+from mockbroker.simulation.laws import Violation
+from mockbroker.simulation.plan import RESTART, RESTORE, Plan
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster import Cluster
+
+AUDIT = "the audit finds no bug"
+RUN = "simulation"
+
+
+class Audited(NamedTuple):
+    """What came of an audit; `judged` is false where the journal does not tell everything."""
+
+    violations: list[Violation]
+    judged: bool
+
+
+def audited(plan: Plan) -> Audited:
+    """Run a plan over streams, and let the audit judge its journal. Raises StoreError where what
+    the audit needs is not installed.
+    """
+    from mockbroker.simulation.stream_run import run_over_streams
+
+    if any(step.do in (RESTART, RESTORE) for step in plan.steps):
+        return Audited([], judged=False)  # the journal begins anew in the middle
+    world, _ = run_over_streams(plan)
+    return _judged(world.cluster, len(plan.steps), world.clock.now_ms - world.laws.start_ms)
+
+
+def _judged(cluster: Cluster, step: int, at_ms: int) -> Audited:
+    from mockbroker.pipeline.convert.run import convert_notes
+    from mockbroker.pipeline.duck import judge, open_session
+    from mockbroker.pipeline.report.build import build_report
+    from mockbroker.pipeline.spool.notes import End
+    from mockbroker.pipeline.spool.taking import notes_of_memory
+    from mockbroker.pipeline.store import open_store
+
+    journal = cluster.journal
+    if journal is None:
+        raise StoreError("the simulation kept no journal")
+    now_ns = cluster.now_ms() * 1_000_000
+    notes = [*notes_of_memory(cluster, journal, RUN, now_ns)]
+    notes.append(End(journal.last_seq, cluster.now_ms(), now_ns))
+    with tempfile.TemporaryDirectory(prefix="mockbroker-simulation-") as directory:
+        convert_notes(notes, Path(directory), RUN)
+        store = open_store(directory)
+        with open_session(store) as session:
+            report = build_report(store, session, judge(session), engine="DuckDB")
+    if not report.whole:
+        return Audited([], judged=False)
+    bugs = [finding for finding in report.findings if finding.verdict == BUG]
+    return Audited(
+        [
+            Violation(
+                AUDIT,
+                f"{bug.anomaly} in {bug.topic}-{bug.partition} at {bug.offset}, of {bug.subject}"
+                f"{'' if bug.details is None else f': {bug.details}'}",
+                step,
+                at_ms,
+            )
+            for bug in bugs
+        ],
+        judged=True,
+    )

@@ -1,0 +1,511 @@
+"""A network in memory: ports, links and streams between clients and brokers of one trio run.
+
+Nouns: a *pipe* carries bytes one way. It holds what was sent and has not arrived (*in flight*),
+and what arrived and was not read. An *end* is one side of a connection: the pipe that it reads and
+the one that it writes. A broker has an end as its *link*, a client as its *stream*.
+
+A connection behaves as TCP does: bytes come in order, in pieces, after some time; a full pipe holds
+its sender up; FIN follows the bytes before it; RST overtakes them. All that is drawn comes from one
+generator.
+"""
+
+from __future__ import annotations
+
+import errno
+import operator
+import random
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import NamedTuple
+
+import outcome
+import trio
+
+from mockbroker.actors.config import PORT_MAX, ServerError
+from mockbroker.actors.network import Accept
+from mockbroker.actors.transport import Buffer
+from mockbroker.simulation.virtual_run import VirtualClock
+
+NO_PORT = 0
+FIRST_PORT = 9092
+FIRST_CLIENT_PORT = 32768
+CLIENT_HOST = "127.0.0.1"
+ANY_HOST = ("", "0.0.0.0", "::")  # noqa: S104 - a port in memory
+
+
+class Wires(NamedTuple):
+    """How bytes travel. Times are ms of virtual time."""
+
+    latency_ms: tuple[int, int] = (0, 1)  # of each piece, from the least to the most
+    cut_share: float = 0.1  # of all that is sent at once: how much comes in several pieces
+    pieces_max: int = 4
+    buffer_bytes: int = 64 * 1024  # what a pipe holds
+
+
+WIRES = Wires()
+
+
+class MemoryNetwork:
+    """Ports by their numbers, and what connects to them. Belongs to one virtual run."""
+
+    def __init__(self, clock: VirtualClock, rng: random.Random, wires: Wires) -> None:
+        self.clock = clock
+        self.rng = rng
+        self.wires = wires
+        self._ports: dict[int, MemoryPort] = {}
+        self._next_port = FIRST_PORT
+        self._next_client_port = FIRST_CLIENT_PORT
+
+    def listen(self, host: str, port: int) -> MemoryPort:
+        """As `Network.listen`."""
+        if port in self._ports:
+            raise ServerError(f"cannot listen on {host}:{port}: Address already in use")
+        if not port:
+            while self._next_port in self._ports:
+                self._next_port += 1
+            port = self._next_port
+            self._next_port += 1
+        if port > PORT_MAX:
+            raise ServerError(f"cannot listen on {host}:{port}: no such port")
+        opened = self._ports[port] = MemoryPort(self, port)
+        return opened
+
+    async def run(self) -> None:
+        """As `Network.run`: nothing, as what is in flight arrives by the clock."""
+
+    def close(self) -> None:
+        """As `Network.close`."""
+
+    async def connect(self, port: int) -> MemoryStream:
+        """A connection to whoever listens on `port`. Raises ConnectionRefusedError."""
+        await trio.lowlevel.checkpoint()
+        delay_s = self.delay_s()
+        if delay_s:
+            await self.clock.sleep(delay_s)
+        found = self._ports.get(port)
+        if found is None:
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
+        near, far = self._pair()
+        self._next_client_port += 1
+        found.come(far, (CLIENT_HOST, self._next_client_port))
+        return MemoryStream(near)
+
+    def _pair(self) -> tuple[End, End]:
+        up, down = Pipe(self), Pipe(self)
+        return End(down, up), End(up, down)
+
+    def delay_s(self) -> float:
+        """How long the next piece takes."""
+        low, high = self.wires.latency_ms
+        # By hand, as `randint` takes three times as long.
+        return (low + int(self.rng.random() * (high - low + 1))) / 1000 if high else 0.0
+
+    def pieces(self, data: bytes) -> list[bytes]:
+        """What is sent at once, as several pieces."""
+        wires, rng = self.wires, self.rng
+        if len(data) < 2:
+            return [data]
+        count = rng.randint(1, min(wires.pieces_max, len(data)) - 1)
+        cuts = sorted(rng.sample(range(1, len(data)), count))
+        return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+
+    def forget(self, number: int) -> None:
+        """A port is closed."""
+        del self._ports[number]
+
+
+class MemoryPort:
+    """A port that clients of the same run connect to; a `Port`."""
+
+    def __init__(self, network: MemoryNetwork, number: int) -> None:
+        self.number = number
+        self._network = network
+        self._waiting: deque[tuple[End, tuple[str, int]]] = deque()
+        self._came = trio.Event()
+        self._closed = False
+
+    def come(self, end: End, peer: tuple[str, int]) -> None:
+        """A client has connected; it waits until it is accepted."""
+        self._waiting.append((end, peer))
+        self._came.set()
+
+    async def accept(self, accept: Accept) -> None:
+        """As `Port.accept`."""
+        while not self._closed:
+            while self._waiting:
+                end, peer = self._waiting.popleft()
+                accept(MemoryLink(end), peer)
+            self._came = trio.Event()
+            await self._came.wait()
+
+    def close(self) -> None:
+        """As `Port.close`. Clients that nobody has accepted are reset."""
+        if self._closed:
+            return
+        self._closed = True
+        self._network.forget(self.number)
+        for end, _ in self._waiting:
+            end.close(reset=True)
+        self._waiting.clear()
+        self._came.set()
+
+
+class Pipe:
+    """Bytes on their way in one direction."""
+
+    __slots__ = (
+        "_arrives_s",
+        "_network",
+        "_reader",
+        "_writer",
+        "arrived",
+        "broken",
+        "ended",
+        "gone",
+        "hurry",
+        "on_gone",
+        "room",
+    )
+
+    def __init__(self, network: MemoryNetwork) -> None:
+        self._network = network
+        self._arrives_s = 0.0  # when the last piece in flight does
+        self._reader: trio.lowlevel.Task | None = None
+        self._writer: trio.lowlevel.Task | None = None
+        self.room = network.wires.buffer_bytes
+        self.arrived: deque[memoryview] = deque()
+        self.ended = False  # FIN has arrived
+        self.broken = False  # RST has
+        self.gone = False  # the reader has closed its end
+        self.on_gone: Callable[[], None] | None = None  # bytes have come for a reader that is gone
+        self.hurry: Callable[[], None] | None = None
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def write(self, data: bytes) -> None:
+        """Send all of it; there has to be room."""
+        if not data:
+            return
+        self.room -= len(data)
+        network = self._network
+        if network.rng.random() >= network.wires.cut_share:
+            self._fly(partial(self._arrive, memoryview(data)))
+        else:
+            for piece in network.pieces(data):
+                self._fly(partial(self._arrive, memoryview(piece)))
+
+    def end(self) -> None:
+        """Send FIN behind everything."""
+        self._fly(self._end)
+
+    def _fly(self, arrive: Callable[[], None]) -> None:
+        clock = self._network.clock
+        now_s = clock.current_time()
+        at_s = max(now_s + self._network.delay_s(), self._arrives_s)
+        if at_s <= now_s:
+            arrive()
+        else:
+            self._arrives_s = at_s
+            clock.call_at(at_s, arrive)
+
+    def break_off(self) -> None:
+        """RST: what is in flight is lost, what has arrived may still be read."""
+        if not self.broken:
+            self.broken = True
+            self.wake_reader()
+            self.wake_writer()
+
+    # -- arriving ----------------------------------------------------------------------------------
+
+    def _arrive(self, piece: memoryview) -> None:
+        if self.broken:
+            return
+        if self.gone:
+            assert self.on_gone is not None
+            self.on_gone()
+            return
+        self.arrived.append(piece)
+        self.wake_reader()
+        self._hurry()
+
+    def _hurry(self) -> None:
+        hurry, self.hurry = self.hurry, None
+        if hurry is not None:
+            hurry()
+
+    def hurry_soon(self) -> None:
+        """Call `hurry` for what has arrived already, unless it is taken away before."""
+        clock = self._network.clock
+        clock.call_at(clock.current_time(), self._hurry)
+
+    def _end(self) -> None:
+        self.ended = True
+        self.wake_reader()
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    @property
+    def readable(self) -> bool:
+        """Whether reading would not wait: there are bytes, or there will never be any."""
+        return bool(self.arrived) or self.ended or self.broken
+
+    def take(self, bytes_max: int) -> memoryview:
+        """At most so many bytes of what has come; none at the end of the stream. Only when
+        `readable`. Raises ConnectionResetError.
+        """
+        if not self.arrived:
+            if self.broken:
+                raise reset_by_peer()
+            return _NOTHING
+        piece = self.arrived[0]
+        if len(piece) > bytes_max:
+            self.arrived[0] = piece[bytes_max:]
+            piece = piece[:bytes_max]
+        else:
+            self.arrived.popleft()
+        self.room += len(piece)
+        # As Linux does: a writer that is woken for each few bytes would send these few bytes.
+        if self._writer is not None and 3 * self.room >= self._network.wires.buffer_bytes:
+            self.wake_writer()
+        return piece
+
+    # -- waiting -----------------------------------------------------------------------------------
+
+    async def wait_readable(self) -> None:
+        """Return once there is something to read, or will never be."""
+        if self._reader is not None:
+            raise trio.BusyResourceError("another task reads from this stream already")
+        self._reader = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(self._abort_reader)
+
+    def _abort_reader(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        self._reader = None
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    async def wait_room(self) -> None:
+        """Return once there may be room again."""
+        if self._writer is not None:
+            raise trio.BusyResourceError("another task writes to this stream already")
+        self._writer = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(self._abort_writer)
+
+    def _abort_writer(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        self._writer = None
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    def wake_reader(self, error: BaseException | None = None) -> None:
+        """Let the task that waits to read go on, with `error` where there is one."""
+        task, self._reader = self._reader, None
+        if task is not None:
+            trio.lowlevel.reschedule(task, _woken(error))
+
+    def wake_writer(self, error: BaseException | None = None) -> None:
+        """The same for the task that waits for room."""
+        task, self._writer = self._writer, None
+        if task is not None:
+            trio.lowlevel.reschedule(task, _woken(error))
+
+
+_NOTHING = memoryview(b"")
+
+
+def _woken(error: BaseException | None) -> outcome.Outcome[None]:
+    return outcome.Value(None) if error is None else outcome.Error(error)
+
+
+def reset_by_peer() -> ConnectionResetError:
+    """What reading from a connection raises after RST."""
+    return ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+
+
+class End:
+    """One side of a connection."""
+
+    __slots__ = ("closed", "incoming", "outgoing")
+
+    def __init__(self, incoming: Pipe, outgoing: Pipe) -> None:
+        self.incoming = incoming
+        self.outgoing = outgoing
+        self.closed = False
+
+    def write(self, parts: Sequence[Buffer]) -> Sequence[Buffer]:
+        """Send what there is room for; the rest, as one part. Raises OSError."""
+        pipe = self.outgoing
+        if self.closed:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        if pipe.broken:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+        data = b"".join(parts)
+        room = pipe.room
+        if len(data) <= room:
+            pipe.write(data)
+            return ()
+        if room > 0:
+            pipe.write(data[:room])
+        return (memoryview(data)[max(room, 0) :],)
+
+    def close(self, *, reset: bool) -> None:
+        """Close with FIN, or with RST: as a kernel does, also where something was not read."""
+        if self.closed:
+            return
+        self.closed = True
+        incoming, outgoing = self.incoming, self.outgoing
+        incoming.wake_reader(trio.ClosedResourceError("this stream was closed meanwhile"))
+        outgoing.wake_writer(trio.ClosedResourceError("this stream was closed meanwhile"))
+        if reset or incoming.arrived:
+            incoming.break_off()
+            outgoing.break_off()
+        else:
+            outgoing.end()
+            incoming.gone = True
+            incoming.on_gone = self._unwanted
+        incoming.arrived.clear()
+        incoming.hurry = None
+
+    def _unwanted(self) -> None:
+        """The other side goes on sending: RST."""
+        self.incoming.break_off()
+        self.outgoing.break_off()
+
+
+class MemoryLink:
+    """A broker's side of a connection; a `Link`."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self, end: End) -> None:
+        self._end = end
+
+    async def receive_into(self, view: memoryview, *, expect_data: bool = False) -> int:
+        """As `Transport.receive_into`."""
+        end, pipe = self._end, self._end.incoming
+        if not expect_data and pipe.readable:
+            await trio.lowlevel.checkpoint()  # others get their turn, as while a socket is asked
+        while not end.closed:
+            if pipe.readable:
+                piece = pipe.take(len(view))
+                size = len(piece)
+                view[:size] = piece
+                return size
+            await pipe.wait_readable()
+        raise trio.ClosedResourceError
+
+    def send(self, parts: Sequence[Buffer]) -> Sequence[Buffer]:
+        """As `Transport.send`."""
+        return self._end.write(parts)
+
+    async def send_rest(self, parts: Sequence[Buffer]) -> None:
+        """As `Transport.send_rest`."""
+        end = self._end
+        while parts:
+            if end.closed:
+                raise trio.ClosedResourceError
+            if end.outgoing.room <= 0 and not end.outgoing.broken:
+                await end.outgoing.wait_room()
+            parts = end.write(parts)
+
+    def close(self, *, reset: bool = False) -> None:
+        """As `Transport.close`."""
+        self._end.close(reset=reset)
+
+    def expect(self, hurry: Callable[[], None]) -> None:
+        """As `Link.expect`."""
+        pipe = self._end.incoming
+        pipe.hurry = hurry
+        if pipe.arrived:
+            pipe.hurry_soon()
+
+    def forget(self) -> None:
+        """As `Link.forget`."""
+        self._end.incoming.hurry = None
+
+
+class MemoryStream(trio.abc.HalfCloseableStream):
+    """A client's side of a connection, as any of trio's streams.
+
+    What is sent may arrive in pieces and later, so what is received comes in pieces as well.
+    """
+
+    def __init__(self, end: End) -> None:
+        self.end = end
+        self._sending = False
+        self._eof = False
+
+    async def send_all(self, data: bytes | bytearray | memoryview) -> None:
+        """As `trio.abc.SendStream.send_all`."""
+        end = self.end
+        with self._one_writer():
+            await trio.lowlevel.checkpoint()
+            parts: Sequence[Buffer] = (data,)
+            while True:
+                if end.closed:
+                    raise trio.ClosedResourceError("this stream was closed meanwhile")
+                try:
+                    parts = end.write(parts)
+                except OSError as error:
+                    raise trio.BrokenResourceError(str(error)) from error
+                if not parts:
+                    return
+                await end.outgoing.wait_room()
+
+    async def wait_send_all_might_not_block(self) -> None:
+        """As `trio.abc.SendStream.wait_send_all_might_not_block`."""
+        pipe = self.end.outgoing
+        with self._one_writer():
+            await trio.lowlevel.checkpoint()
+            while pipe.room <= 0 and not pipe.broken:
+                await pipe.wait_room()
+
+    @contextmanager
+    def _one_writer(self) -> Iterator[None]:
+        if self._sending:
+            raise trio.BusyResourceError("another task writes to this stream already")
+        if self.end.closed or self._eof:
+            raise trio.ClosedResourceError("this stream was closed already")
+        self._sending = True
+        try:
+            yield
+        finally:
+            self._sending = False
+
+    async def receive_some(self, max_bytes: int | None = None) -> bytes:
+        """As `trio.abc.ReceiveStream.receive_some`; after RST raises BrokenResourceError."""
+        wanted = sys.maxsize if max_bytes is None else operator.index(max_bytes)
+        if wanted < 1:
+            raise ValueError(f"so many bytes cannot be received: {wanted}")
+        end, pipe = self.end, self.end.incoming
+        if end.closed:
+            raise trio.ClosedResourceError("this stream was closed already")
+        if pipe.readable:
+            await trio.lowlevel.checkpoint()
+        else:
+            await pipe.wait_readable()
+        if end.closed:
+            raise trio.ClosedResourceError("this stream was closed meanwhile")
+        try:
+            return bytes(pipe.take(wanted))
+        except ConnectionResetError as error:
+            raise trio.BrokenResourceError(str(error)) from error
+
+    async def send_eof(self) -> None:
+        """As `trio.abc.HalfCloseableStream.send_eof`."""
+        if self.end.closed:
+            raise trio.ClosedResourceError("this stream was closed already")
+        if self._sending:
+            raise trio.BusyResourceError("another task writes to this stream already")
+        await trio.lowlevel.checkpoint()
+        if not self._eof:
+            self._eof = True
+            self.end.outgoing.end()
+
+    async def aclose(self) -> None:
+        """Close with FIN, or with RST where something was not read."""
+        self.end.close(reset=False)
+        await trio.lowlevel.checkpoint()
+
+    def reset(self) -> None:
+        """Close with RST: the broker loses what has not arrived."""
+        self.end.close(reset=True)

@@ -1,0 +1,326 @@
+"""The thorough way to run a simulation: clients' calls go over connections to a serving cluster.
+
+The brokers are served by the same connection code as over TCP, in virtual time; only the network is
+in memory. So frames are cut, connections break, answers come late and rules meddle with bytes for
+real. The laws look after each step of each task.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import trio
+
+from mockbroker.actors.clock import ClusterClock
+from mockbroker.actors.config import ServerConfig
+from mockbroker.actors.server import ClusterServer
+from mockbroker.core.broker import Broker
+from mockbroker.core.broker_life import RUNNING
+from mockbroker.simulation import plan as plans
+from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.laws.base import NO_FAILURES, TIME_GOES_ON
+from mockbroker.simulation.memory_network import MemoryNetwork, Wires
+from mockbroker.simulation.plan import Plan
+from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
+from mockbroker.simulation.stream_driver import Garbled, StreamDriver, Troubles
+from mockbroker.simulation.streams import SimulatedCluster, VirtualClusterClock
+from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
+from mockbroker.simulation.world import START_MS, Clock, StandsStill, World
+
+GRACE_MS = 120_000  # how long clients may go on once faults have stopped
+# How long it may then take until everything is at rest.
+REST_MS = (10_000, 60_000, 900_000, 7_200_000, 86_400_000)
+STEPS_MAX = 3_000_000  # of tasks; a simulation that goes on beyond is taken to run in circles
+FITTING = "answers parse and answer what was asked"
+_RULE_STEPS = (plans.ADD_RULE, plans.REMOVE_RULES, plans.RESTORE, plans.RESTART)
+
+
+def run_over_streams(plan: Plan) -> tuple[World, int]:
+    """Live through a plan; its world afterwards, and how many requests were answered."""
+
+    async def main() -> tuple[World, int]:
+        run = StreamRun(plan, virtual_clock())
+        await run.run()
+        return run.world, run.answered
+
+    return virtual_run(main, seed=plan.seed)
+
+
+class _RunClock(Clock):
+    """The clock of a world whose time is that of a trio run."""
+
+    def __init__(self, clock: ClusterClock) -> None:
+        self._clock = clock
+
+    @property
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    @now_ms.setter
+    def now_ms(self, now_ms: int) -> None:
+        self._clock.move_on(now_ms - self._clock.now_ms())
+
+    def __call__(self) -> int:
+        return self._clock.now_ms()
+
+
+class StreamRun(trio.abc.Instrument):
+    """A world that is served, and how it goes on."""
+
+    def __init__(self, plan: Plan, clock: VirtualClock) -> None:
+        self._plan = plan
+        self._clock = clock
+        self._cluster_clock = VirtualClusterClock(clock, START_MS)
+        wires = Wires(plan.settings.latency_ms)
+        rng = random.Random(f"{plan.seed} wires")
+        self._network = MemoryNetwork(clock, rng, wires)
+        self.world = World(plan, _RunClock(self._cluster_clock))
+        self.answered = 0
+        self._lives: dict[str, int] = {}  # how often each client has started
+        self._drivers: dict[str, StreamDriver] = {}
+        self._all_done = trio.Event()
+        self._changed_ms: dict[int, int] = {}  # when a broker last stopped, paused or went on
+        self._rules_changed_ms = 0
+        self._steps = 0
+        self._failure: BaseException | None = None
+        self._scope = trio.CancelScope()
+        self._serving = trio.CancelScope()
+        self._sim = SimulatedCluster(self._served(), self._network, clock, plan.seed)
+        self.world.on_restarted.append(self._restarted)
+        self.world.on_restored.append(self._restored)
+        self.world.on_client_crashed.append(self._crashed)
+
+    async def run(self) -> None:
+        """Live through the plan, then let everything come to rest."""
+        with _errors_told_to(self._heard):
+            trio.lowlevel.add_instrument(self)
+            try:
+                with self._scope:
+                    async with trio.open_nursery() as self._nursery:
+                        self._nursery.start_soon(self._serve, self._sim.server, self._serving)
+                        await self._live()
+                        self._nursery.cancel_scope.cancel()
+            except BaseExceptionGroup as errors:
+                self._fail(_first(errors))
+            finally:
+                trio.lowlevel.remove_instrument(self)
+                self._sim.server.close()
+        laws = self.world.laws
+        if isinstance(self._failure, StandsStill):
+            laws.broken(TIME_GOES_ON, str(self._failure))
+        elif self._failure is not None:
+            raise self._failure
+        else:
+            laws.conclude()
+        self.world.digest.add(self.world.clock.now_ms, "journal", self._sim.journal_hash())
+
+    async def _live(self) -> None:
+        world = self.world
+        plan = world.plan
+        start_ms = world.clock.now_ms
+        for client in world.clients.values():
+            self._start(client)
+        for number, step in sorted(enumerate(plan.steps), key=lambda each: each[1].at_ms):
+            if step.at_ms > plan.settings.duration_ms:
+                break
+            await self._until(start_ms + step.at_ms)
+            if step.do in _RULE_STEPS:
+                self._rules_changed_ms = world.clock.now_ms
+            world.perform(number, step)
+        await self._until(start_ms + plan.settings.duration_ms)
+        if self._any_rules():
+            self._rules_changed_ms = world.clock.now_ms
+        world.calm()
+        with trio.move_on_after(GRACE_MS / 1000):
+            await self._clients_done()
+        for driver in list(self._drivers.values()):
+            driver.crash()
+        for rest_ms in REST_MS:
+            await self._sim.sleep(rest_ms)
+            if not world.unsettled():
+                break
+
+    async def _until(self, at_ms: int) -> None:
+        """Sleep; the clock may be moved on meanwhile."""
+        while (left_ms := at_ms - self.world.clock.now_ms) > 0:
+            await self._sim.sleep(left_ms)
+
+    async def _clients_done(self) -> None:
+        while self._drivers:
+            self._all_done = trio.Event()
+            await self._all_done.wait()
+
+    # -- the laws ----------------------------------------------------------------------------------
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:  # noqa: ARG002
+        """Let the laws look; called by trio, which would swallow what they raise."""
+        self._steps += 1
+        try:
+            if self.world.laws.changed:
+                self.world.laws.look()
+            if self._steps == STEPS_MAX:
+                self._fail(StandsStill(f"it does not end after {STEPS_MAX:,} steps of tasks"))
+        except Exception as error:
+            self._fail(error)
+
+    def _heard(self, record: logging.LogRecord) -> None:
+        """The brokers have logged an error."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, StandsStill):
+            self._fail(error)
+        else:
+            self.world.laws.broken(NO_FAILURES, _sentence(record, error))
+
+    def _fail(self, error: BaseException) -> None:
+        """The simulation cannot go on."""
+        if self._failure is None:
+            self._failure = error
+            self._scope.cancel()
+
+    # -- clients -----------------------------------------------------------------------------------
+
+    def _start(self, client: SimulatedClient) -> None:
+        life = self._lives[client.name] = self._lives.get(client.name, 0) + 1
+        seed = f"{self._plan.seed} {client.name} {life}"
+
+        def told(call: Call, answer: object, since_ms: int) -> None:
+            self._told(client, call, answer, since_ms)
+
+        driver = StreamDriver(
+            self._sim, client.client_id, random.Random(f"{seed} wires"), Troubles(), told
+        )
+        self._drivers[client.name] = driver
+        self._nursery.start_soon(self._run_client, client, driver, random.Random(seed))
+
+    async def _run_client(
+        self, client: SimulatedClient, driver: StreamDriver, rng: random.Random
+    ) -> None:
+        await driver.run(client.run(rng))
+        for name, count in driver.counts.items():
+            self.world.history.counts[f"wires: {name}"] += count
+        if self._drivers.get(client.name) is driver:
+            del self._drivers[client.name]
+            self._all_done.set()
+
+    def _told(self, client: SimulatedClient, call: Call, answer: object, since_ms: int) -> None:
+        """A call is over."""
+        world = self.world
+        now_ms = world.clock.now_ms
+        if isinstance(answer, Garbled) and not self._ruled(since_ms):
+            world.laws.broken(FITTING, f"{client.name} asked {call.api_key.name}: {answer}")
+        if isinstance(answer, Disconnected):
+            world.history.counts["calls disconnected"] += 1
+            answer = "disconnected"
+        elif isinstance(answer, RequestTimedOut):
+            world.history.counts["calls timed out"] += 1
+            self._judge_silence(client, call, since_ms)
+            answer = "timed out"
+        else:
+            self.answered += 1
+        world.digest.add(now_ms, client.name, answer)
+
+    def _judge_silence(self, client: SimulatedClient, call: Call, since_ms: int) -> None:
+        """A broker that ran all the time should have answered, unless a rule may have kept it."""
+        cluster = self.world.cluster
+        broker = cluster.brokers.get(call.node_id)
+        if broker is None or broker.state != RUNNING:
+            return
+        if self._changed_ms.get(call.node_id, 0) < since_ms and not self._ruled(since_ms):
+            self.world.laws.silent(client.name, call, since_ms)
+
+    def _ruled(self, since_ms: int) -> bool:
+        """Whether there has been a rule since then."""
+        return self._any_rules() or self._rules_changed_ms >= since_ms
+
+    def _any_rules(self) -> bool:
+        faults = self.world.cluster.faults
+        return faults is not None and bool(faults.rules)
+
+    def _crashed(self, client: SimulatedClient) -> None:
+        """A client's process dies, and another one starts in its place."""
+        driver = self._drivers.get(client.name)
+        if driver is not None:
+            driver.crash()
+            self._start(client)
+
+    # -- brokers -----------------------------------------------------------------------------------
+
+    def _served(self) -> ClusterServer:
+        """What serves the world's cluster from now on."""
+        world = self.world
+        settings = self._plan.settings
+        server = ClusterServer(
+            ServerConfig(brokers=settings.brokers, kafka_version=settings.kafka_version),
+            network=self._network,
+            real_ns=self._real_ns,
+            cluster=world.cluster,
+            clock=self._cluster_clock,
+        )
+        server.bind()
+        world.cluster.on_broker_state.append(self._broker_changed)
+        return server
+
+    def _real_ns(self) -> int:
+        return self._cluster_clock.now_ms() * 1_000_000
+
+    async def _serve(self, server: ClusterServer, scope: trio.CancelScope) -> None:
+        with scope:
+            await server.run()
+
+    def _broker_changed(self, broker: Broker) -> None:
+        self._changed_ms[broker.node_id] = self.world.clock.now_ms
+
+    def _restarted(self) -> None:
+        """The world's cluster is another one: what served the former one ends."""
+        self._sim.server.close()
+        self._serving.cancel()
+        self._serving = trio.CancelScope()
+        self._sim.server = self._served()
+        self._nursery.start_soon(self._serve, self._sim.server, self._serving)
+        for node_id in self.world.cluster.brokers:
+            self._changed_ms[node_id] = self.world.clock.now_ms
+
+    def _restored(self) -> None:
+        """Answers that are on their way are of a time that never was: they are lost."""
+        for driver in self._drivers.values():
+            driver.break_off()
+
+
+@contextmanager
+def _errors_told_to(tell: Callable[[logging.LogRecord], None]) -> Iterator[None]:
+    """Hear what this thread's brokers log: errors are told, warnings are what was asked for."""
+    thread = threading.get_ident()
+
+    def hear(record: logging.LogRecord) -> bool:
+        if record.thread != thread:
+            return True
+        if record.levelno >= logging.ERROR:
+            tell(record)
+        return False
+
+    log = logging.getLogger("mockbroker")
+    log.addFilter(hear)
+    try:
+        yield
+    finally:
+        log.removeFilter(hear)
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error in a group that is none itself."""
+    error = errors.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+def _sentence(record: logging.LogRecord, error: BaseException | None) -> str:
+    """What was logged, with the place where it was raised."""
+    if error is None:
+        return record.getMessage()
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{last.filename}:{last.lineno}"
+    return f"{record.getMessage()}: {type(error).__name__}: {error} ({where})"
