@@ -213,6 +213,8 @@ class History:
         self.found: list[Found] = []
         self.reads: list[Read] = []
         self.owned: list[Owned] = []
+        # Answers that cannot be answers to what was asked, in a sentence each.
+        self.misfits: list[str] = []
         self.counts: Counter[str] = Counter()
         self._turns = 0
 

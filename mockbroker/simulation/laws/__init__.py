@@ -17,7 +17,13 @@ from mockbroker.core.partition import Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.laws.base import Key, Law, Violation, key_of
-from mockbroker.simulation.laws.coordination import Answered, AtRest, CommitsKept, OwnedOnce
+from mockbroker.simulation.laws.coordination import (
+    Answered,
+    AtRest,
+    CommitsKept,
+    FetchesFit,
+    OwnedOnce,
+)
 from mockbroker.simulation.laws.records import (
     AcknowledgedKept,
     ProducersFenced,
@@ -58,6 +64,7 @@ LAWS: tuple[type[Law], ...] = (
     StableOffsetFollows,
     TransactionsWhole,
     ReadsKept,
+    FetchesFit,
     OwnedOnce,
     CommitsKept,
     Answered,

@@ -105,6 +105,18 @@ class Answered(Law):
         )
 
 
+class FetchesFit(Law):
+    """A Fetch is answered with what it, or its session, asked for: these partitions, and records
+    from these offsets on.
+    """
+
+    name = "fetches are answered as asked"
+
+    def conclude(self) -> None:
+        for sentence in self.laws.history.misfits:
+            self.broken(sentence)
+
+
 _SLACK_MS = 1_000
 _COMMIT_MS = 5_000  # offsets.commit.timeout.ms
 _BETWEEN_BROKERS_MS = 30_000  # request.timeout.ms
