@@ -299,6 +299,7 @@ class Reading(SimulatedClient):
         piece = one_piece(data.records)
         committed = self.settings.read_committed
         # Producers whose transaction was aborted, from an offset on (CompletedFetch).
+        limit = data.last_stable_offset if committed else data.high_watermark
         aborted = sorted((a.first_offset, a.producer_id) for a in data.aborted_transactions or ())
         active: set[int] = set()
         position = self.positions[tp]
@@ -314,6 +315,8 @@ class Reading(SimulatedClient):
                 break  # a part of a batch
             at += _LENGTH_OVERHEAD + length
             last = base + delta
+            if base >= limit:
+                self._misfit(f"was given {tp[0]}-{tp[1]} at {base}, and told to read below {limit}")
             while aborted and aborted[0][0] <= last:
                 active.add(aborted.pop(0)[1])
             control = attributes & _CONTROL

@@ -107,7 +107,7 @@ class Answered(Law):
 
 class FetchesFit(Law):
     """A Fetch is answered with what it, or its session, asked for: these partitions, and records
-    from these offsets on.
+    from these offsets on, below the watermark that the answer tells.
     """
 
     name = "fetches are answered as asked"
