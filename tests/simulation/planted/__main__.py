@@ -1,6 +1,6 @@
 """Run the simulator with every planted bug, and write down what finds it.
 
-    python -m tests.simulation.planted [--bug NAME] [--schedules 2000] [--jobs 1] [--resume]
+python -m tests.simulation.planted [--bug NAME] [--schedules 2000] [--jobs 1] [--resume]
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import sys
 from tests.simulation.planted.hunting import SCHEDULES, hunts
 from tests.simulation.planted.planting import load_all
 from tests.simulation.planted.results import RESULTS, read, write
-
 
 
 def main() -> int:
@@ -37,7 +36,9 @@ def main() -> int:
         and (not asked.area or bug.area == asked.area)
         and not (asked.resume and name in known and known[name].law)
     ]
-    firsts = {name: known[name].schedules if asked.resume and name in known else 0 for name in wanted}
+    firsts = {
+        name: known[name].schedules if asked.resume and name in known else 0 for name in wanted
+    }
     missed = 0
     for hunt in hunts(firsts, asked.schedules, asked.jobs, asked.together):
         missed += not hunt.law

@@ -128,7 +128,9 @@ def unclean_shutdown_stays_eligible() -> Planting:
 @planted("A broker that comes back from an unclean end is taken at its word.")
 def unclean_end_is_forgotten() -> Planting:
     return rewritten(
-        Controller.start, "if broker.stopped_how == UNCLEAN:", "if broker.stopped_how == POWER_LOSS:"
+        Controller.start,
+        "if broker.stopped_how == UNCLEAN:",
+        "if broker.stopped_how == POWER_LOSS:",
     )
 
 
@@ -183,11 +185,11 @@ def controller_stays_with_the_few() -> Planting:
     return rewritten(Controller._seat, "self.take_over(min(alive or largest[0]))", "pass")
 
 
-@planted("A controlled shutdown does not take the broker out of the ISRs of its followers' leaders.")
+@planted(
+    "A controlled shutdown does not take the broker out of the ISRs of its followers' leaders."
+)
 def shutdown_moves_no_leaders() -> Planting:
-    return rewritten(
-        Controller.stop, 'self._leave_isrs(broker, "controlled shutdown")', "pass"
-    )
+    return rewritten(Controller.stop, 'self._leave_isrs(broker, "controlled shutdown")', "pass")
 
 
 @planted("The ISR of a partition with an unclean leader keeps the members it had.")

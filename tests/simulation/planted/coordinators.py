@@ -29,7 +29,9 @@ def waits_for_one_too_few() -> Planting:
 @planted("A write is told of before it is replicated.")
 def told_before_replicated() -> Planting:
     return rewritten(
-        CoordinatorShard.when_replicated, "elif self.is_replicated:", "elif self.partition.log.end_offset:"
+        CoordinatorShard.when_replicated,
+        "elif self.is_replicated:",
+        "elif self.partition.log.end_offset:",
     )
 
 
@@ -75,7 +77,9 @@ def followers_coordinate() -> Planting:
 @planted("A coordinator that comes to lead a partition does not read it before it is asked.")
 def nothing_is_loaded_ahead() -> Planting:
     return rewritten(
-        CoordinatorRuntime.partition_heard, "if leads and shard is None", "if not leads and shard is None"
+        CoordinatorRuntime.partition_heard,
+        "if leads and shard is None",
+        "if not leads and shard is None",
     )
 
 

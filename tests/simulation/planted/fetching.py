@@ -29,9 +29,7 @@ def consumers_read_to_the_log_end() -> Planting:
 
 @planted("Aborted transactions are told of only as far as the first batch of an answer.")
 def aborts_of_the_first_batch_only() -> Planting:
-    return rewritten(
-        fetch_read._aborted, "log.offset_after(offset, size)", "offset + 1"
-    )
+    return rewritten(fetch_read._aborted, "log.offset_after(offset, size)", "offset + 1")
 
 
 @planted("A consumer whose history is another one than the log's is not told so.")

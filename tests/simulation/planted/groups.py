@@ -51,15 +51,15 @@ def absent_members_stay() -> Planting:
 
 @planted("A group with a leader that is gone gets no other one.")
 def leader_is_not_replaced() -> Planting:
-    return rewritten(
-        Roster.remove, "self.leader = next(iter(self.members), None)", "pass"
-    )
+    return rewritten(Roster.remove, "self.leader = next(iter(self.members), None)", "pass")
 
 
 @planted("Followers that wait for their assignment are not answered.")
 def followers_get_no_assignment() -> Planting:
     return rewritten(
-        GroupRounds._propagate, "if slot is not None:", "if slot is not None and self.roster.leader == member.member_id:"
+        GroupRounds._propagate,
+        "if slot is not None:",
+        "if slot is not None and self.roster.leader == member.member_id:",
     )
 
 
@@ -127,7 +127,9 @@ def replaced_member_is_not_answered() -> Planting:
 @planted("When the coordinator moves, members that wait are not answered.")
 def unloading_leaves_members_waiting() -> Planting:
     return rewritten(
-        ClassicGroup._on_unload, "self._answer_parked(member, unload.error, member.member_id)", "pass"
+        ClassicGroup._on_unload,
+        "self._answer_parked(member, unload.error, member.member_id)",
+        "pass",
     )
 
 
@@ -151,16 +153,12 @@ def revoking_is_not_awaited() -> Planting:
 
 @planted("What a consumer has given up is still taken for owned.")
 def revoked_stays_owned() -> Planting:
-    return rewritten(
-        ConsumerGroupBase._exchange, "self._free(old.revoking, old.epoch)", "pass"
-    )
+    return rewritten(ConsumerGroupBase._exchange, "self._free(old.revoking, old.epoch)", "pass")
 
 
 @planted("What a consumer has still to give up is taken for free.")
 def revoking_counts_as_free() -> Planting:
-    return rewritten(
-        ConsumerGroupBase._exchange, "self._own(new.revoking, new.epoch)", "pass"
-    )
+    return rewritten(ConsumerGroupBase._exchange, "self._own(new.revoking, new.epoch)", "pass")
 
 
 @planted("A member that keeps its partitions is given the epoch before its own.")
@@ -179,9 +177,7 @@ def unwritten_commits_count() -> Planting:
 
 @planted("Offsets committed in a transaction are lost when the coordinator moves.")
 def loading_ignores_markers() -> Planting:
-    return rewritten(
-        loader.load, "_replay_control(shard.offsets, header, record)", "continue"
-    )
+    return rewritten(loader.load, "_replay_control(shard.offsets, header, record)", "continue")
 
 
 @planted("A coordinator that moves takes offsets of open transactions for committed.")
@@ -194,7 +190,8 @@ def loading_stops_at_the_watermark() -> Planting:
     return rewritten(
         loader.load,
         "if header.is_control:",
-        "if header.base_offset >= shard.partition.high_watermark:\n            break\n        if header.is_control:",
+        "if header.base_offset >= shard.partition.high_watermark:\n            break\n"
+        "        if header.is_control:",
     )
 
 

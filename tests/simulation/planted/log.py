@@ -38,9 +38,7 @@ def epoch_end_is_its_start() -> Planting:
 
 @planted("A follower does not take over the leader epochs of what it copies.")
 def followers_copy_no_epochs() -> Planting:
-    return rewritten(
-        ReplicaLog.append_slice, "self.epochs.assign(epoch, start_offset)", "continue"
-    )
+    return rewritten(ReplicaLog.append_slice, "self.epochs.assign(epoch, start_offset)", "continue")
 
 
 @planted("A follower does not take note of the producers of what it copies.")
@@ -74,7 +72,9 @@ def previous_epoch_is_let_in() -> Planting:
 @planted("A retried batch is not recognised, because it is looked for among the earlier ones.")
 def last_batch_is_no_duplicate() -> Planting:
     return rewritten(
-        ProducerStates.find_duplicate, "for batch in entry.batches:", "for batch in entry.batches[:-1]:"
+        ProducerStates.find_duplicate,
+        "for batch in entry.batches:",
+        "for batch in entry.batches[:-1]:",
     )
 
 
@@ -98,9 +98,7 @@ def duplicates_are_appended() -> Planting:
 
 @planted("A transaction whose marker is not replicated yet does not hold the LSO back.")
 def unreplicated_markers_count() -> Planting:
-    return rewritten(
-        ProducerStates.append_marker, "self._unreplicated[first] = offset", "pass"
-    )
+    return rewritten(ProducerStates.append_marker, "self._unreplicated[first] = offset", "pass")
 
 
 @planted("A marker right below the high watermark still holds the LSO back.")
@@ -121,7 +119,9 @@ def marker_at_watermark_is_through() -> Planting:
     )
 
 
-@planted("Where one transaction is open and another waits for its marker, only the open one counts.")
+@planted(
+    "Where one transaction is open and another waits for its marker, only the open one counts."
+)
 def open_transaction_hides_decided_one() -> Planting:
     return rewritten(
         ProducerStates.first_unstable_offset,

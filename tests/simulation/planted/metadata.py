@@ -39,7 +39,8 @@ def coordinators_hear_nothing() -> Planting:
 @planted("Whoever waits on a stale leader is not told that it leads no longer.")
 def stale_waiters_wait_on() -> Planting:
     return rewritten(
-        MetadataPublisher._apply, "known.take_metadata(current)\n        known.notify()",
+        MetadataPublisher._apply,
+        "known.take_metadata(current)\n        known.notify()",
         "known.take_metadata(current)",
     )
 
@@ -53,9 +54,7 @@ def stale_leader_brings_no_log() -> Planting:
 
 @planted("A broker that hears late of its leadership does not begin its epoch.")
 def late_leader_begins_no_epoch() -> Planting:
-    return rewritten(
-        MetadataPublisher._bring_log, "current.begin_epoch(new_leader=True)", "pass"
-    )
+    return rewritten(MetadataPublisher._bring_log, "current.begin_epoch(new_leader=True)", "pass")
 
 
 @planted("A leader that hears the controller again takes its followers for as far as it is.")

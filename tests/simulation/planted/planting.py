@@ -6,7 +6,6 @@ there exactly once is an error, so that a bug cannot silently cease to be one.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import inspect

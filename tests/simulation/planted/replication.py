@@ -14,7 +14,8 @@ from tests.simulation.planted.planting import Planting, planted, put, rewritten
 @planted("The high watermark does not wait for a replica that is about to join the ISR.")
 def watermark_passes_isr_in_flight() -> Planting:
     return rewritten(
-        Partition._waits_for, "if node_id in self.isr or node_id in self.isr_in_flight:",
+        Partition._waits_for,
+        "if node_id in self.isr or node_id in self.isr_in_flight:",
         "if node_id in self.isr:",
     )
 
@@ -46,9 +47,7 @@ def watermark_goes_back() -> Planting:
 
 @planted("The LSO does not follow when the high watermark moves.")
 def stable_offset_stands_still() -> Planting:
-    return rewritten(
-        Partition.advance_high_watermark, "self._refresh_last_stable_offset()", "pass"
-    )
+    return rewritten(Partition.advance_high_watermark, "self._refresh_last_stable_offset()", "pass")
 
 
 @planted("The high watermark rises while the ISR is below min.insync.replicas.")
@@ -181,7 +180,9 @@ def watermark_rises_in_silence() -> Planting:
 @planted("A parked fetch is not looked at again when there is more to take.")
 def parked_fetches_sleep_on() -> Planting:
     return rewritten(
-        LeaderReplication._watch_parked, "if log.end_offset != fetch.offset", "if log.end_offset < 0"
+        LeaderReplication._watch_parked,
+        "if log.end_offset != fetch.offset",
+        "if log.end_offset < 0",
     )
 
 
@@ -205,9 +206,7 @@ def epoch_start_is_not_noted() -> Planting:
 
 @planted("Where another log becomes the leader's, the others share it without having it.")
 def switched_log_is_everybodys() -> Planting:
-    return rewritten(
-        Partition._switch_log, "self.own_replicas[node_id] = copy", "continue"
-    )
+    return rewritten(Partition._switch_log, "self.own_replicas[node_id] = copy", "continue")
 
 
 @planted("A follower that is not in the ISR may share the leader's log.")
@@ -230,9 +229,7 @@ def sharing_across_a_cut() -> Planting:
 
 @planted("A broker that stands still goes on to get what its leader writes.")
 def sharing_while_paused() -> Planting:
-    return rewritten(
-        ReplicaManager.needs_own_copy, "or not self.is_running(node_id)", ""
-    )
+    return rewritten(ReplicaManager.needs_own_copy, "or not self.is_running(node_id)", "")
 
 
 @planted("A follower takes late answers for answers to its present question.")

@@ -9,7 +9,9 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 
 @planted("The last leader epoch of a log is not captured if nothing was written under it.")
 def last_epoch_is_not_captured() -> Planting:
-    return rewritten(logs.twin_of, "log.epochs.fork(log.end_offset + 1)", "log.epochs.fork(log.end_offset)")
+    return rewritten(
+        logs.twin_of, "log.epochs.fork(log.end_offset + 1)", "log.epochs.fork(log.end_offset)"
+    )
 
 
 @planted("The eligible leaders of a partition are not captured.")
@@ -33,8 +35,8 @@ def own_replicas_are_not_restored() -> Planting:
 def followers_are_restored_caught_up() -> Planting:
     return rewritten(
         restore._partition,
-        "FollowerState.unknown(\n                own.node_id, in_sync=own.node_id in saved.isr, now_ms=cluster.now_ms()\n            )",
-        "FollowerState.caught_up(own.node_id, partition.log, cluster.now_ms())",
+        "FollowerState.unknown(\n",
+        "(lambda node_id, **_: FollowerState.caught_up(node_id, kept.log, cluster.now_ms()))(\n",
     )
 
 

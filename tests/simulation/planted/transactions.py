@@ -35,7 +35,8 @@ def zombies_add_partitions() -> Planting:
 @planted("A transaction is complete when the first of its partitions has its marker.")
 def one_marker_is_enough() -> Planting:
     return rewritten(
-        TransactionalId._on_marked, "if not self.partitions:\n        self._complete()",
+        TransactionalId._on_marked,
+        "if not self.partitions:\n        self._complete()",
         "self.partitions.clear()\n    self._complete()",
     )
 
@@ -84,17 +85,19 @@ def ends_do_not_raise_the_epoch() -> Planting:
 
 @planted("A producer that starts anew does not end what is open.")
 def start_ends_nothing() -> Planting:
-    return rewritten(TransactionalId._on_init, "elif verdict is Step.FENCE:",
-                     "elif verdict is Step.FENCE and init.producer_id < 0:\n"
-                     "        verdict = self._renew(init, now_ms)\n    elif verdict is Step.FENCE:")
+    return rewritten(
+        TransactionalId._on_init,
+        "verdict = self._fence(init, init.server_version, init.spare_id, now_ms)",
+        "verdict = self._renew(init, now_ms)",
+    )
 
 
 @planted("The end of a transaction is answered before it is stored.")
 def decided_before_stored() -> Planting:
     return rewritten(
         TransactionShard._store,
-        "self.when_replicated(\n        lambda error: self._run(transaction, Persisted(persist, error)), failed\n    )",
-        "self._run(transaction, Persisted(persist, failed))",
+        "self.when_replicated(\n",
+        "(lambda then, error: then(error))(\n",
     )
 
 
@@ -108,13 +111,7 @@ def added_partitions_replace() -> Planting:
 @planted("Of the records of a transactional id the first counts after a reload.")
 def first_record_counts() -> Planting:
     return rewritten(
-        loader.replay,
-        "else:\n    shard.transactions[parsed.transactional_id] = TransactionalId(\n"
-        "        parsed.transactional_id, parsed.image\n    )"
-        .replace("\n", "\n    ").replace("    else", "else"),
-        "elif parsed.transactional_id not in shard.transactions:\n"
-        "        shard.transactions[parsed.transactional_id] = TransactionalId(\n"
-        "            parsed.transactional_id, parsed.image\n        )",
+        loader.replay, "else:", "elif parsed.transactional_id not in shard.transactions:"
     )
 
 
@@ -126,16 +123,12 @@ def markers_do_not_follow_leaders() -> Planting:
 
 @planted("A marker that a leader has refused counts as written.")
 def refused_markers_count() -> Planting:
-    return rewritten(
-        MarkerSender._take_answer, "self._retry(errand)", "self._done(errand)"
-    )
+    return rewritten(MarkerSender._take_answer, "self._retry(errand)", "self._done(errand)")
 
 
 @planted("A marker whose answer was lost is not sent again.")
 def lost_markers_stay_lost() -> Planting:
-    return rewritten(
-        MarkerSender._on_sweep, "self._set_out(errand)", "continue"
-    )
+    return rewritten(MarkerSender._on_sweep, "self._set_out(errand)", "continue")
 
 
 @planted("A marker that is lost on its way is forgotten.")
@@ -190,9 +183,7 @@ def unverified_batches_are_taken() -> Planting:
 
 @planted("A marker does not end the verification of what was sent before it.")
 def markers_leave_guards() -> Planting:
-    return rewritten(
-        ProducerStates.append_marker, "self.guards.pop(producer_id, None)", "pass"
-    )
+    return rewritten(ProducerStates.append_marker, "self.guards.pop(producer_id, None)", "pass")
 
 
 @planted("A partition counts as verified whatever the coordinator says.")
@@ -207,14 +198,18 @@ def verification_always_succeeds() -> Planting:
 @planted("A question to the coordinator that gets no answer is never given up.")
 def gate_waits_for_ever() -> Planting:
     return rewritten(
-        _Question.go, "due_ms, lambda: self._fail(ErrorCode.NETWORK_EXCEPTION)", "due_ms, lambda: None"
+        _Question.go,
+        "due_ms, lambda: self._fail(ErrorCode.NETWORK_EXCEPTION)",
+        "due_ms, lambda: None",
     )
 
 
 @planted("Offsets that were committed in a transaction do not come into force with its marker.")
 def markers_leave_offsets() -> Planting:
     return rewritten(
-        markers._MarkerWrite._append, "if groups is not None:\n        groups.offsets", "if False:\n        groups.offsets"
+        markers._MarkerWrite._append,
+        "if groups is not None:\n        groups.offsets",
+        "if False:\n        groups.offsets",
     )
 
 
