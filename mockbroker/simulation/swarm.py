@@ -90,7 +90,7 @@ class _Drawing:
         rng = self._rng
         settings = self._settings()
         clients = self._clients(settings)
-        steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35)))
+        steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35, 50)))
         return Plan(seed=self._seed, settings=settings, clients=clients, steps=steps)
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -222,14 +222,14 @@ class _Drawing:
         for own, share in (
             (plans.ADD_RULE, 0.4),
             (plans.CRASH_CLIENT, 0.3),
-            (plans.RESTART, 0.1),
+            (plans.RESTART, 0.2),
             (_OUTAGE, 0.3),
         ):
             if self._chance(share):
                 kinds.append(own)
         if self._chance(0.06):
             kinds += [plans.SNAPSHOT, plans.RESTORE]
-        steps: list[Step] = []
+        steps = self._slow_links(names.nodes) if self._chance(0.3) else []
         for _ in range(count):
             steps += self._some_steps(rng.choice(kinds), settings, clients, names)
         return sorted(steps, key=lambda step: step.at_ms)
@@ -279,6 +279,14 @@ class _Drawing:
                 same = {key: arguments[key] for key in kept if key in arguments}
                 steps.append(Step(at_ms=later, do=remedy, arguments={**same, **added}))
         return steps
+
+    def _slow_links(self, nodes: tuple[int, ...]) -> list[Step]:
+        """Messages between brokers take their time, until the network is healed."""
+        delay_ms = self._rng.choice((1, 10, 50, 300))
+        return [
+            Step(at_ms=0, do="cut_network", arguments={"nodes": node, "delay": delay_ms})
+            for node in self._rng.sample(nodes, self._rng.randint(1, len(nodes)))
+        ]
 
     def _outage(self, at_ms: int, nodes: tuple[int, ...]) -> list[Step]:
         """Most brokers stop within a short time, so that partitions lose one replica after the
