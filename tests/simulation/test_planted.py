@@ -33,6 +33,7 @@ def test_there_are_many_bugs_of_every_area() -> None:
         "coordinators",
         "fetching",
         "groups",
+        "journal",
         "log",
         "metadata",
         "producing",

@@ -15,6 +15,7 @@ from functools import partial
 from types import FrameType
 from typing import NamedTuple
 
+from mockbroker.cli.simulation_audit import AUDIT
 from mockbroker.simulation.laws import Violation
 from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.many import result_of
@@ -78,9 +79,15 @@ def violations_with(bugs: Iterable[Planted], seed: int) -> list[Violation]:
     Raises PlantingError where two of them are in each other's way.
     """
     with ExitStack() as stack:
-        for bug in bugs:
-            stack.enter_context(bug.plant())
+        planted = [bug for bug in bugs if stack.enter_context(bug.plant()) is None]
+        return judged(seed, by_audit=any(bug.audited for bug in planted))
+
+
+def judged(seed: int, *, by_audit: bool) -> list[Violation]:
+    """The laws that a schedule breaks, or what the audit calls a bug in its history."""
+    if not by_audit:
         return violations(seed)
+    return [Violation(AUDIT, anomaly, -1, -1) for anomaly in anomalies(seed) or ()]
 
 
 def hunt(names: Iterable[str], schedules: int, first_seed: int = 0) -> Iterator[Hunt]:
@@ -94,7 +101,8 @@ def hunt(names: Iterable[str], schedules: int, first_seed: int = 0) -> Iterator[
     for seed in range(first_seed, schedules):
         if not left:
             return
-        if not violations_with(left, seed) or violations(seed):
+        by_audit = any(bug.audited for bug in left)
+        if not violations_with(left, seed) or judged(seed, by_audit=by_audit):
             continue
         for bug in list(left):
             found = violations_with([bug], seed)
@@ -131,11 +139,10 @@ def companies(names: Iterable[str], together: int) -> list[list[str]]:
 def _get_along(bugs: Iterable[Planted]) -> bool:
     with ExitStack() as stack:
         try:
-            for bug in bugs:
-                stack.enter_context(bug.plant())
+            audited = {bug.audited for bug in bugs if stack.enter_context(bug.plant()) is None}
         except PlantingError:
             return False
-    return True
+    return len(audited) == 1
 
 
 def hunts(

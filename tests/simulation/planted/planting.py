@@ -13,6 +13,7 @@ import pkgutil
 import textwrap
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, TypeAlias
@@ -25,19 +26,25 @@ class PlantingError(Exception):
 
 
 class Planted(NamedTuple):
-    """One bug: `plant` makes the context manager within which it is there."""
+    """One bug: `plant` makes the context manager within which it is there.
+
+    One that is `audited` breaks no law, but what the cluster tells of itself.
+    """
 
     name: str
     area: str
     wrong: str  # what is wrong, in a sentence
     plant: Callable[[], Planting]
+    audited: bool = False
 
 
 PLANTED: dict[str, Planted] = {}
 _rewritten: dict[FunctionType, str] = {}  # what functions say now that have been rewritten
 
 
-def planted(wrong: str) -> Callable[[Callable[[], Planting]], Callable[[], Planting]]:
+def planted(
+    wrong: str, *, audited: bool = False
+) -> Callable[[Callable[[], Planting]], Callable[[], Planting]]:
     """Register a bug: its name is the function's, its area the module's."""
 
     def register(plant: Callable[[], Planting]) -> Callable[[], Planting]:
@@ -45,12 +52,13 @@ def planted(wrong: str) -> Callable[[Callable[[], Planting]], Callable[[], Plant
         if name in PLANTED:
             raise PlantingError(f"there are two bugs named {name!r}")
         area = plant.__module__.rpartition(".")[2].replace("_", " ")
-        PLANTED[name] = Planted(name, area, wrong, plant)
+        PLANTED[name] = Planted(name, area, wrong, plant, audited)
         return plant
 
     return register
 
 
+@cache
 def load_all() -> dict[str, Planted]:
     """Every bug there is, by name, in the order of areas."""
     package = import_module(__package__)
