@@ -21,8 +21,26 @@ from tests.simulation.planted.results import RESULTS, read
 
 BUGS_MIN = 60
 
-# The seed of a schedule that finds each bug, and the law that it breaks.
-FOUND: dict[str, tuple[int, str]] = {}
+QUICK = 10  # schedules
+
+# Bugs that a few schedules are enough for, and a law that catches each.
+FOUND = {
+    "leader-epoch-stays": "one leader an epoch",
+    "fenced-controller-stays": "the controller is alive",
+    "found-again-and-still-fenced": "everything comes to rest",
+    "read-committed-reads-all": "fetches are answered as asked",
+    "aborts-of-the-first-batch-only": "transactions are whole",
+    "waiting-fetch-has-no-timeout": "requests are answered in time",
+    "sessions-forget-nothing": "fetches are answered as asked",
+    "sessions-keep-first-offsets": "fetches are answered as asked",
+    "generation-stays": "partitions are owned once",
+    "truncation-keeps-last-epoch": "time goes on",
+    "followers-copy-no-epochs": "replicas agree",
+    "marker-below-watermark-holds": "the last stable offset follows",
+    "aborts-begin-at-their-marker": "transactions are whole",
+    "log-end-misses-last-record": "offsets are dense",
+    "followers-append": "replicas agree",
+}
 
 
 def test_there_are_many_bugs_of_every_area() -> None:
@@ -61,8 +79,9 @@ def test_a_bug_is_there_while_it_is_planted_and_gone_afterwards(name: str) -> No
 
 @pytest.mark.parametrize("name", FOUND)
 def test_the_law_catches_the_bug(name: str) -> None:
-    seed, law = FOUND[name]
-    assert law in {each.law for each in violations_with([load_all()[name]], seed)}
+    bug = load_all()[name]
+    laws = ({each.law for each in violations_with([bug], seed)} for seed in range(QUICK))
+    assert any(FOUND[name] in broken for broken in laws)
 
 
 def test_the_results_are_of_the_bugs_that_there_are() -> None:
