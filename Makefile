@@ -19,7 +19,7 @@ SPARK_VENVS    := .cache/venvs
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-failed test-quick test-java test-spark test-spark-versions \
         test-node test-go test-real test-audited check \
-        lint types layers generated generate format bench docs clean lock simulate planted
+        exhaustive simulate lint types layers generated generate format bench docs clean lock planted
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ test-real: $(STAMP) ## side by side with a real Kafka broker
 
 test-audited: $(STAMP) ## every cluster of the client tests goes through the audit when it stops
 	$(PYTEST) $(PARALLEL) -p tests.support.audited tests/clients tests/patterns $(ARGS)
+
+exhaustive: $(STAMP) ## every order of a few events in each state machine; some minutes
+	$(BIN)/python -m mockbroker.simulation.exhaustive --counts docs/_data/exhaustive.json $(ARGS)
 
 simulate: $(STAMP) ## clusters with clients and faults, each from one number: make simulate SEEDS=1000
 	$(BIN)/mockbroker simulate --seeds $(or $(SEEDS),1000) --jobs $(or $(SIM_JOBS),2) $(ARGS)

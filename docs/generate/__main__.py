@@ -21,6 +21,7 @@ import command_line
 import configs
 import consumer_group_states
 import error_codes
+import exhaustive
 import fault_rules
 import faults
 import group_states
@@ -47,6 +48,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "command-line.md": command_line.page,
     REFERENCE / "configs.md": configs.page,
     REFERENCE / "error-codes.md": error_codes.page,
+    REFERENCE / "exhaustive.md": exhaustive.page,
     REFERENCE / "faults.md": faults.page,
     REFERENCE / "fault-rules.md": fault_rules.page,
     REFERENCE / "laws.md": laws.page,

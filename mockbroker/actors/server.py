@@ -80,7 +80,7 @@ class ClusterServer:
         self._network = SocketNetwork() if network is None else network
         self.hosts = {
             broker.node_id: self._host(broker, index)
-            for index, broker in enumerate(self.cluster.brokers.values())
+            for index, broker in enumerate(self.cluster.processes.values())
         }
         self._trace = trace
         self._connection_ids = 0

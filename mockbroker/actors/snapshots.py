@@ -7,7 +7,7 @@ one and half the other.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import msgspec
 
@@ -19,7 +19,7 @@ from mockbroker.core.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.image import ClusterImage, IdsImage
-from mockbroker.core.snapshot.restore import RestoreError, check_fits
+from mockbroker.core.snapshot.restore import KEEP, Producers, RestoreError, check_fits
 from mockbroker.core.snapshot.restore import restore as restore_cluster
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ def check(cluster: Cluster, image: ClusterImage) -> None:
         raise ServerError(str(error)) from None
 
 
-def put_back(cluster: Cluster, image: ClusterImage) -> None:
+def put_back(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) -> None:
     """Make a cluster what an image says. Raises ServerError where that cannot be."""
     check(cluster, image)
-    restore_cluster(cluster, image)
+    restore_cluster(cluster, image, producers)
 
 
 class Snapshots:
@@ -90,18 +90,22 @@ class Snapshots:
         """The cluster as it is now. Records are not copied, so this takes next to no time."""
         return capture(self._server.cluster)
 
-    def restore(self, image: ClusterImage) -> None:
+    def restore(self, image: ClusterImage, producers: Producers = KEEP) -> None:
         """Let the cluster be as it was when `image` was taken; connections stay open.
 
-        The clock does not go back, but it goes forward where the image is from the future. Raises
+        `producers` says what becomes of idempotent producers that have gone on since. The clock
+        does not go back, but it goes forward where the image is from the future. Raises
         ServerError.
         """
+        if producers not in get_args(Producers):
+            known = " or ".join(map(repr, get_args(Producers)))
+            raise ServerError(f"producers are to {known}, not {producers!r}")
         server = self._server
         check(server.cluster, image)
         ahead_ms = image.at_ms - server.cluster.now_ms()
         if ahead_ms > 0:
             server.move_clock_on(ahead_ms)
-        put_back(server.cluster, image)
+        put_back(server.cluster, image, producers)
 
     def reset(self) -> None:
         """Begin again: the brokers and topics that the cluster was started with, and nothing else.

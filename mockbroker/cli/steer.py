@@ -105,10 +105,17 @@ def list_snapshots(api: AdminClient) -> None:
 
 @snapshot.command()
 @click.argument("name", default="default")
+@click.option(
+    "--producers",
+    type=click.Choice(["keep", "resume"]),
+    default="keep",
+    show_default=True,
+    help="Refuse idempotent producers that have gone on since, or let them go on where they are.",
+)
 @admin_command
-def restore(api: AdminClient, name: str) -> None:
+def restore(api: AdminClient, name: str, producers: str) -> None:
     """Let the cluster be as it was at snapshot NAME. Connections stay open."""
-    api.post("/v1/restore", {"name": name})
+    api.post("/v1/restore", {"name": name, "producers": producers})
 
 
 @click.command()

@@ -7,7 +7,8 @@ it is reassigned.
 
 What the controller thinks of a broker is another matter, and may be late: a killed process is
 fenced when its session is over, a paused one as well, and one that runs may be fenced because its
-way to the controller is cut. See `controller`.
+way to the controller is cut. Its registration may be taken away, whether it runs or not; a start
+registers it again. See `controller`.
 
 `TRANSITIONS` is total: what a state has no step for is refused with the words of `REFUSALS`. Only
 `after` reads it. The controller alone writes a broker's state, apart from snapshots, which put back

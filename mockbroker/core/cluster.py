@@ -302,8 +302,8 @@ class Cluster(Actions):
                 self.former_epochs[partition.key] = partition.leader_epoch
             self.reassignments.pop((topic.topic_id, partition.index), None)
             for node_id in partition.replicas:
-                if node_id in self.brokers:
-                    self.brokers[node_id].log_dirs.forget(partition)
+                if (process := self.processes.get(node_id)) is not None:
+                    process.log_dirs.forget(partition)
             partition.delete()
 
     def ensure_internal_topic(self, name: str) -> Topic:

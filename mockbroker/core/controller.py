@@ -6,6 +6,10 @@ session ends without a word it is *fenced*: it leaves every ISR, and its partiti
 leaders or none. A broker that comes back after an unclean end may have lost the end of its logs, so
 it counts as out of sync and is no eligible leader until it has caught up (KIP-966).
 
+A registration can be taken away. The process goes on without it: it follows, is never in sync, and
+no client is told of it. It registers when it is started anew. There is nothing then to tell whether
+its end was clean, so it counts as unclean (ClusterControlManager.registerBroker).
+
 One of the brokers is the active controller. Every broker of Kafka forwards what is for the
 controller, so clients hardly notice which one it is; when it stops, the next one takes over under a
 higher epoch. Whatever partitions need (see `elections`) is done at once, as the quorum is never
@@ -93,7 +97,8 @@ class Controller:
     def start(self, broker: Broker) -> None:
         """Begin a new process under the same id: it registers, catches up and is unfenced."""
         cluster = self._cluster
-        if broker.node_id not in cluster.brokers:
+        known = broker.node_id in cluster.brokers
+        if not known:
             self._register(broker)
         elif not broker.fenced:  # the session of the process before it has not expired yet
             self.fence(broker, "registered anew")
@@ -101,7 +106,7 @@ class Controller:
         broker.shutting_down = False
         broker.log_dirs.failed.clear()
         self._take(broker, Step.START)
-        if broker.stopped_how == UNCLEAN:
+        if broker.stopped_how == UNCLEAN or not known:
             self._distrust(broker)
         broker.stopped_how = ""
         flush(cluster, broker)
@@ -110,7 +115,9 @@ class Controller:
     def add(self, broker: Broker) -> None:
         """Let a new broker register."""
         broker.epoch = self.next_broker_epoch()
-        self._cluster.processes[broker.node_id] = broker
+        processes = self._cluster.processes
+        processes[broker.node_id] = broker
+        _put_in_order(processes)
         self._register(broker)
         self._announce(broker)
         self.unfence(broker)
@@ -119,20 +126,16 @@ class Controller:
         broker.fenced = True
         brokers = self._cluster.brokers
         brokers[broker.node_id] = broker
-        ordered = sorted(brokers.items())
-        brokers.clear()
-        brokers.update(ordered)
+        _put_in_order(brokers)
 
     def unregister(self, broker: Broker) -> None:
-        """Take the registration away: the broker leaves every ISR and is no eligible leader.
-
-        Its process goes on, fenced, until it is started anew: then it registers again.
-        """
+        """Take the registration away: the broker leaves every ISR. Its process goes on."""
+        cluster = self._cluster
         self.fence(broker, "unregistered")
-        self._distrust(broker)
-        del self._cluster.brokers[broker.node_id]
-        self._cluster.metadata_changed()
+        del cluster.brokers[broker.node_id]
+        cluster.metadata_changed()
         self._tell(broker, "unregistered")
+        cluster.replication.broker_changed(broker.node_id)
 
     def remove(self, broker: Broker) -> None:
         """Stop a broker, if it is not stopped, and take its registration away for good."""
@@ -365,3 +368,10 @@ class Controller:
     def _tell(self, broker: Broker, change: str) -> None:
         now_ms = self._cluster.now_ms()
         self._cluster.tell(BrokerChanged(now_ms, broker.node_id, change, broker.epoch))
+
+
+def _put_in_order(brokers: dict[int, Broker]) -> None:
+    """Sort brokers by their ids, in place."""
+    ordered = sorted(brokers.items())
+    brokers.clear()
+    brokers.update(ordered)

@@ -51,7 +51,10 @@ def stop_broker(
 
 
 def start_broker(cluster: Cluster, node_id: int, *, new_port: bool = False) -> None:
-    """Start a stopped broker, with its logs as they were, on the ports it had or on new ones."""
+    """Start a stopped broker, with its logs as they were, on the ports it had or on new ones.
+
+    It registers, also where its registration was taken away.
+    """
     broker = _broker(cluster, node_id)
     after(node_id, broker.state, Step.START)
     if not cluster.controller.reaches(node_id):
@@ -82,6 +85,11 @@ def resume_broker(cluster: Cluster, node_id: int) -> None:
 
 def add_broker(cluster: Cluster, node_id: int, rack: str | None = None) -> None:
     """Let a new broker join. It holds nothing until partitions are created on it or moved to it."""
+    if node_id in cluster.processes and node_id not in cluster.brokers:
+        raise ActionError(
+            f"there is a broker {node_id} already; it is not registered, and is when it is "
+            "stopped and started"
+        )
     if node_id in cluster.processes:
         raise ActionError(f"there is a broker {node_id} already")
     if not 0 <= node_id <= NODE_ID_MAX:

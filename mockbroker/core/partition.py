@@ -361,7 +361,7 @@ class Partition:
         lag_ms_max = cluster.config_int("replica.lag.time.max.ms")
         return state.is_caught_up(
             self.log.end_offset, cluster.now_ms(), lag_ms_max
-        ) and cluster.replication.may_be_in_sync(self, node_id)
+        ) and cluster.replication.may_be_in_sync(self, state)
 
     def force_high_watermark(self, offset: int) -> None:
         """Put the high watermark anywhere in the log, back as well. Watchers are told."""

@@ -1,4 +1,4 @@
-"""UnregisterBroker (64): take away the registration of a broker that will not come back."""
+"""UnregisterBroker (64): take away the registration of a broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mockbroker_protocol.messages.unregister_broker import (
 def unregister_broker(
     ctx: RequestContext, request: UnregisterBrokerRequest
 ) -> UnregisterBrokerResponse:
-    """Forget the broker; a live one goes on running, outside of the cluster."""
+    """Forget the broker. A live one goes on running unknown; when it is started it registers."""
     broker = ctx.cluster.brokers.get(request.broker_id)
     if broker is None:
         return UnregisterBrokerResponse(
@@ -22,4 +22,4 @@ def unregister_broker(
             error_message=f"Broker {request.broker_id} is not registered.",
         )
     ctx.cluster.controller.unregister(broker)
-    return UnregisterBrokerResponse(error_message=None)
+    return UnregisterBrokerResponse()

@@ -37,13 +37,10 @@ from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.ruled import Ruled
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
-from mockbroker.simulation.world import LISTENER, StandsStill, World
+from mockbroker.simulation.world import GRACE_MS, LISTENER, REST_MS, StandsStill, World
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.headers import RequestHeader
 
-GRACE_MS = 120_000  # how long clients may go on once faults have stopped
-# How long it may then take until everything is at rest.
-REST_MS = (10_000, 60_000, 900_000, 7_200_000, 86_400_000)
 EVENTS_MAX = 400_000  # a simulation that goes on beyond is taken to run in circles
 
 

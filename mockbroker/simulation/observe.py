@@ -19,6 +19,8 @@ from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.core.views.groups import group_views
 from mockbroker.core.views.transactions import transaction_views
 
+TRANSACTIONS = TRANSACTION_STATE_TOPIC  # where transaction coordinators keep what they know
+
 _HEAD = struct.Struct(">qiibIhiqqqhii")  # of a batch, up to its record count
 _CONTROL = 0x20
 _TRANSACTIONAL = 0x10

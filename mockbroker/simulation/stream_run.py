@@ -30,11 +30,8 @@ from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
 from mockbroker.simulation.stream_driver import Garbled, StreamDriver, Troubles
 from mockbroker.simulation.streams import SimulatedCluster, VirtualClusterClock
 from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
-from mockbroker.simulation.world import START_MS, Clock, StandsStill, World
+from mockbroker.simulation.world import GRACE_MS, REST_MS, START_MS, Clock, StandsStill, World
 
-GRACE_MS = 120_000  # how long clients may go on once faults have stopped
-# How long it may then take until everything is at rest.
-REST_MS = (10_000, 60_000, 900_000, 7_200_000, 86_400_000)
 STEPS_MAX = 3_000_000  # of tasks; a simulation that goes on beyond is taken to run in circles
 FITTING = "answers parse and answer what was asked"
 _RULE_STEPS = (plans.ADD_RULE, plans.REMOVE_RULES, plans.RESTORE, plans.RESTART)

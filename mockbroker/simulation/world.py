@@ -36,6 +36,10 @@ from mockbroker.simulation.laws import Laws
 from mockbroker.simulation.plan import Plan, Step
 
 AT_ONCE_MAX = 20_000  # events without any time between them
+GRACE_MS = 120_000  # how long clients may go on once faults have stopped
+# How long it may then take until everything is at rest. What is not after an hour never will be:
+# transactions and sessions have ended, and the controller has looked for leaders a dozen times.
+REST_MS = (10_000, 60_000, 600_000, 3_600_000)
 START_MS = 1_700_000_000_000
 LISTENER = "PLAINTEXT"
 
@@ -287,7 +291,9 @@ class World:
             return [f"{name}: the logs of {behind} do not end at {end}"]
         if partition.high_watermark < end:
             return [f"{name}: the high watermark {partition.high_watermark} is below {end}"]
-        if partition.last_stable_offset < partition.high_watermark:
+        if partition.last_stable_offset < partition.high_watermark and not self.laws.may_hang(
+            partition
+        ):
             return [
                 f"{name}: the last stable offset {partition.last_stable_offset} is below the high "
                 f"watermark {partition.high_watermark}"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from mockbroker.actors.config import TopicSpec
+from mockbroker.client import Client
+from mockbroker.client.connection import Connection
 from mockbroker.core.errors import ActionError
 from mockbroker_fixtures import Cluster
+from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerRequest
 
 TIMEOUT_S = 30.0
 TOPIC = TopicSpec("orders", partitions=3, replication_factor=3)
@@ -24,6 +29,12 @@ def leaders(kafka: Cluster) -> list[int]:
     return kafka.call(
         lambda cluster: [part.leader_id for part in cluster.topics["orders"].partitions]
     )
+
+
+def listed(kafka: Cluster) -> list[int]:
+    """The brokers that clients are told of."""
+    with Client(kafka.bootstrap_servers) as client:
+        return sorted(broker.node_id for broker in client.metadata([]).brokers)
 
 
 def producer(kafka: Cluster) -> Producer:
@@ -143,3 +154,27 @@ def test_what_cannot_be_done_to_a_broker_is_refused(kafka: Cluster) -> None:
     kafka.stop_broker(1)
     with pytest.raises(ActionError, match="broker 1 is stopped already"):
         kafka.stop_broker(1)
+
+
+def test_a_broker_outlives_its_registration(kafka: Cluster) -> None:
+    """Its ports stay open, and are the same when it is started and registers again."""
+    address = kafka.endpoint(2)
+    connection = Connection(*kafka.endpoint(1), "tester", timeout_s=TIMEOUT_S)
+    assert connection.send(UnregisterBrokerRequest(2)).error_code == 0
+    connection.close()
+    assert listed(kafka) == [1, 3]
+    [lone] = [view for view in kafka.views.brokers() if not view.registered]
+    assert (lone.node_id, lone.state, lone.fenced) == (2, "running", True)
+    socket.create_connection(address, TIMEOUT_S).close()
+    kafka.pause_broker(2)
+    kafka.resume_broker(2)
+    with pytest.raises(ActionError, match="there is a broker 2 already"):
+        kafka.add_broker(2)
+    kafka.stop_broker(2)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(address, TIMEOUT_S)
+    kafka.start_broker(2)
+    assert kafka.endpoint(2) == address
+    assert listed(kafka) == [1, 2, 3]
+    assert all(view.registered for view in kafka.views.brokers())
+    send(producer(kafka), 0, 3)

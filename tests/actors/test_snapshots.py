@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from mockbroker.actors.config import SeedRecord, ServerError, TopicSpec
 from mockbroker.actors.snapshot_files import FILE
@@ -130,6 +130,90 @@ def test_a_group_reads_on_after_a_restore(kafka):
         wait_until(lambda: reads("one", "lost", "next"))
     finally:
         consumer.close()
+
+
+def idempotent(kafka: Cluster) -> Producer:
+    return Producer(
+        settings(kafka.bootstrap_servers, enable_idempotence=True, message_timeout_ms=20_000)
+    )
+
+
+@pytest.mark.parametrize("lost", [0, 1, 7])
+def test_an_idempotent_producer_writes_on_after_a_restore_that_lets_it_resume(kafka, lost):
+    """Its sequence is ahead of the log by what was lost; nothing fails and nothing is missing."""
+    producer, delivery = idempotent(kafka), Delivery()
+
+    def send(*values: str) -> None:
+        for value in values:
+            producer.produce("t", value, partition=0, on_delivery=delivery)
+            flush(producer)
+
+    send("one", "two")
+    snapshot = kafka.snapshot()
+    for _ in range(2):
+        send(*["lost"] * lost)
+        kafka.restore(snapshot, producers="resume")
+        send("three", "four")
+        assert stored(kafka) == [b"one", b"two", b"three", b"four"]
+    assert delivery.errors == []
+
+
+def test_a_restore_that_keeps_an_idempotent_producer_ends_it(kafka):
+    """librdkafka takes an unexpected sequence for a bug and gives up."""
+    producer = idempotent(kafka)
+    producer.produce("t", "one", partition=0)
+    flush(producer)
+    snapshot = kafka.snapshot()
+    producer.produce("t", "lost", partition=0)
+    flush(producer)
+    kafka.restore(snapshot)
+    producer.produce("t", "two", partition=0)
+    with pytest.raises(KafkaException, match="FATAL,code=OUT_OF_ORDER_SEQUENCE_NUMBER"):
+        producer.flush()
+    assert stored(kafka) == [b"one"]
+
+
+def test_many_records_in_flight_outlive_a_restore_that_lets_producers_resume(kafka):
+    """What was acknowledged before the restore is gone, what is acknowledged later is there."""
+    producer, delivery = idempotent(kafka), Delivery()
+    snapshot = kafka.snapshot()
+    for round_ in range(5):
+        for number in range(200):
+            producer.produce("t", f"{round_}-{number}", partition=0, on_delivery=delivery)
+            producer.poll(0)
+        kafka.restore(snapshot, producers="resume")
+    flush(producer)
+    assert delivery.errors == []
+    found = stored(kafka)
+    assert len(set(found)) == len(found)
+    assert found[-1] == b"4-199"
+
+
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_a_transactional_producer_resumes_under_its_epoch(kafka, lost):
+    """Whether the markers of its last transaction are in the snapshot or still on their way."""
+    producer = Producer(settings(kafka.bootstrap_servers, transactional_id="x"))
+    producer.init_transactions(20)
+
+    def send(value: str) -> None:
+        producer.begin_transaction()
+        producer.produce("t", value, partition=0)
+        producer.commit_transaction(20)
+
+    send("one")
+    snapshot = kafka.snapshot()
+    for _ in range(lost):
+        send("lost")
+    kafka.restore(snapshot, producers="resume")
+    send("two")
+    send("three")
+    assert stored(kafka) == [b"one", b"two", b"three"]
+
+
+def test_only_keep_and_resume_are_known(kafka):
+    snapshot = kafka.snapshot()
+    with pytest.raises(ServerError, match="are to 'keep' or 'resume', not 'bump'"):
+        kafka.restore(snapshot, producers="bump")
 
 
 def test_what_is_saved_can_be_loaded_by_another_cluster(kafka, tmp_path):

@@ -175,6 +175,10 @@ def test_a_cluster_goes_back_to_a_snapshot_and_to_its_start(kafka: Cluster, run:
     kafka.create_topic("before")
     run("snapshot", "take", "mine")
     assert run("snapshot", "list").output == "mine\n"
+    for producers in ("keep", "resume"):
+        kafka.create_topic("after")
+        run("snapshot", "restore", "mine", "--producers", producers)
+        assert kafka.call(lambda cluster: sorted(cluster.topics)) == ["before", "orders"]
     kafka.create_topic("after")
     run("snapshot", "restore", "mine")
     assert kafka.call(lambda cluster: sorted(cluster.topics)) == ["before", "orders"]

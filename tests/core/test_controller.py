@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.errors import ActionError
 from mockbroker.core.events import BrokerChanged, ControllerChanged
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_cluster import DescribeClusterRequest
+from mockbroker_protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerRequest
 from tests.support.ask import ask
-from tests.support.replicas import Replicas
+from tests.support.replicas import Replicas, error_of
 
 
 @pytest.fixture
@@ -152,19 +157,133 @@ def test_a_removed_broker_is_forgotten_but_stays_a_replica(node):
 def test_unregistering_takes_a_broker_out_of_the_cluster(node):
     node.cluster.stop_broker(3)
     answer = ask(node, ApiKey.UNREGISTER_BROKER, UnregisterBrokerRequest(3))
-    assert (answer.error_code, answer.error_message) == (ErrorCode.NONE, None)
+    assert (answer.error_code, answer.error_message) == (ErrorCode.NONE, "")
     assert list(node.cluster.brokers) == [1, 2]
     again = ask(node, ApiKey.UNREGISTER_BROKER, UnregisterBrokerRequest(3))
     assert again.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED
     assert "3" in again.error_message
 
 
-def test_an_unregistered_broker_is_no_eligible_leader_any_more():
-    node = Replicas(2, min_insync_replicas="2")
+def unregister(node: Replicas, node_id: int, broker: int = 1) -> None:
+    """Over the wire, as any live broker is asked for it."""
+    request = UnregisterBrokerRequest(node_id)
+    assert ask(node, ApiKey.UNREGISTER_BROKER, request, broker=broker).error_code == 0
+
+
+@pytest.mark.parametrize("how", ["controlled", "unclean", None])
+def test_an_unregistered_broker_registers_when_it_is_started(node, how):
+    """Kafka 4.3 does the same for one that was stopped, that was killed, and that ran on."""
+    cluster, process = node.cluster, node.cluster.brokers[3]
+    node.sent("a")
+    if how is not None:
+        cluster.stop_broker(3, how)
+    unregister(node, 3)
+    assert (list(cluster.brokers), seen(node)[0]) == ([1, 2], [1, 2])
+    assert node.leadership()[2] == [2, 1]
+    node.sent("b")
+    if how is None:
+        cluster.stop_broker(3)
+    epoch = process.epoch
+    cluster.start_broker(3)
+    node.settle()
+    assert cluster.brokers[3] is process
+    assert (process.state, process.fenced, process.epoch > epoch) == ("running", False, True)
+    assert (list(cluster.brokers), seen(node)[0]) == ([1, 2, 3], [1, 2, 3])
+    assert (sorted(node.partition.isr), node.content(3)) == ([1, 2, 3], "a b")
+    changes = [change for _, change in life(node, 3)]
+    assert changes[-2:] == ["running", "unfenced"]
+    assert changes.count("unregistered") == 1
+
+
+def test_a_live_broker_that_is_unregistered_runs_on_as_a_follower(node):
+    """It serves what a follower does, is in no ISR, and tells of the cluster what others tell."""
+    cluster = node.cluster
+    node.sent("a")
+    unregister(node, 3)
+    assert node.leadership() == (2, 1, [2, 1])
+    assert seen(node, 1) == seen(node, 3) == ([1, 2], 1, 0)
+    node.sent("b")
+    assert (node.content(3), node.read(broker=3), node.partition.isr) == ("a b", "a b", [2, 1])
+    assert error_of(node.send("c", broker=3)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    own = DescribeConfigsRequest([DescribeConfigsResource(4, "3"), DescribeConfigsResource(8, "3")])
+    described = ask(node, ApiKey.DESCRIBE_CONFIGS, own, broker=3).results
+    assert [(each.error_code, bool(each.configs)) for each in described] == [(0, True)] * 2
+    again = ask(node, ApiKey.UNREGISTER_BROKER, UnregisterBrokerRequest(3), broker=3)
+    assert again.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED
+    node.advance(100_000)
+    assert 3 not in cluster.brokers
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_who_resumes_without_a_registration_is_not_unfenced(node, stays):
+    cluster = node.cluster
+    if stays:
+        unregister(node, 3)
+        cluster.pause_broker(3)
+    else:
+        cluster.pause_broker(3)
+        unregister(node, 3)
+    node.advance(60_000)
+    cluster.resume_broker(3)
+    node.settle()
+    process = cluster.processes.get(3)
+    assert (process.state, process.fenced, list(cluster.brokers)) == ("running", True, [1, 2])
+    cluster.pause_broker(3, fence_after_ms=5000)
+    cluster.stop_broker(3, "unclean", fence_after_ms=5000)
+    cluster.start_broker(3)
+    node.advance(60_000)
+    assert not process.fenced
+    assert seen(node)[0] == [1, 2, 3]
+
+
+def test_whoever_is_alone_in_a_partition_leads_it_again_after_it_was_unregistered():
+    """It is the last known leader, which no other end of its process makes it lose either."""
+    node = Replicas(2, replicas=[2])
+    node.sent("a")
+    unregister(node, 2)
+    assert (node.partition.leader_id, node.partition.elr) == (-1, (2,))
     node.cluster.stop_broker(2)
-    assert node.partition.elr == (2,)
-    node.cluster.remove_broker(2)
-    assert node.partition.elr == ()
+    node.cluster.start_broker(2)
+    assert (node.partition.leader_id, node.partition.elr, node.read()) == (2, (), "a")
+
+
+def test_an_unregistered_broker_is_an_eligible_leader_until_it_is_started():
+    """As on Kafka 4.3: only then its former end counts as unclean."""
+    node = Replicas(min_insync_replicas="3")
+    node.cluster.stop_broker(3)
+    assert node.partition.elr == (3,)
+    unregister(node, 3)
+    assert node.partition.elr == (3,)
+    node.cluster.start_broker(3)
+    assert (node.partition.elr, node.partition.isr) == ((), [1, 2])
+    node.settle()
+    assert node.partition.isr == [1, 2, 3]
+
+
+def test_an_isolated_broker_can_be_unregistered(node):
+    cluster = node.cluster
+    cluster.cut_network(3)
+    unregister(node, 3)
+    cluster.heal_network()
+    node.settle()
+    assert (list(cluster.brokers), cluster.processes.get(3).state) == ([1, 2], "running")
+    node.sent("a")
+    assert (node.content(3), node.partition.isr) == ("a", [2, 1])
+
+
+def test_an_unregistered_broker_is_not_added_again_but_can_be_removed(node):
+    cluster = node.cluster
+    unregister(node, 3)
+    with pytest.raises(ActionError, match="there is a broker 3 already; it is not registered"):
+        cluster.add_broker(3)
+    cluster.fail_log_dir(3)
+    assert cluster.processes.get(3).state == "stopped"
+    cluster.remove_broker(3)
+    assert cluster.processes.get(3) is None
+    with pytest.raises(ActionError, match="there is no broker 3; there are: 1, 2"):
+        cluster.start_broker(3)
+    cluster.add_broker(3)
+    assert list(cluster.brokers) == [1, 2, 3]
 
 
 def test_a_rack_can_be_changed(node):

@@ -219,3 +219,15 @@ def test_a_question_that_is_lost_on_its_way_is_asked_again():
     node.advance(60_000)
     assert node.partition.isr == [1, 2]
     assert len(set(node.contents().values())) == 1
+
+
+def test_what_a_process_fetched_counts_for_no_other_one_of_its_broker():
+    """It lost its power after it had fetched everything: it is in sync when it has it again."""
+    node = Replicas(2, configs={"mockbroker.replication": "stepwise"})
+    node.sent("a")
+    node.settle()
+    node.cluster.stop_broker(2, "power_loss")
+    node.cluster.start_broker(2)
+    assert (node.partition.isr, node.content(2)) == ([1], "")
+    node.settle()
+    assert (node.partition.isr, node.content(2)) == ([1, 2], "a")

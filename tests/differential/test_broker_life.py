@@ -6,7 +6,7 @@ epoch, ISR, eligible leaders, replicas, what is offline, and the errors of Metad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import pytest
@@ -53,6 +53,7 @@ from mockbroker_protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerRequest
 from mockbroker_protocol.records import Record, build_batch
 from tests.support.real_kafka import RealKafka
 from tests.support.waiting import wait_until
@@ -146,9 +147,17 @@ class Nodes:
         return answer.error_code, answer.base_offset
 
     def elect(self, kind: int, topic: str) -> int:
-        request = ElectLeadersRequest(kind, [TopicPartitions(topic, [0])], 10_000)
+        return self.elect_often(kind, topic, 1)[0]
+
+    def elect_often(self, kind: int, topic: str, times: int) -> list[int]:
+        """The errors of a request that names the partition so many times."""
+        request = ElectLeadersRequest(kind, [TopicPartitions(topic, [0] * times)], 10_000)
         results = self.ask(request, 2).replica_election_results
-        error: int = results[0].partition_result[0].error_code
+        return [partition.error_code for partition in results[0].partition_result]
+
+    def unregister(self, node: int) -> int:
+        """Take a broker's registration away; the error."""
+        error: int = self.ask(UnregisterBrokerRequest(node), 0).error_code
         return error
 
     def reassign(self, topic: str, target: list[int]) -> int:
@@ -234,8 +243,8 @@ class Nodes:
         return answer.error_code, answer.leader_epoch, answer.end_offset
 
 
-def ours() -> Iterator[Nodes]:
-    with Cluster(brokers=3, node_ids=[1, 2, 3], configs=SESSION) as kafka:
+def ours(configs: Mapping[str, str] = SESSION) -> Iterator[Nodes]:
+    with Cluster(brokers=3, node_ids=[1, 2, 3], configs=configs) as kafka:
         yield Nodes(
             kafka.endpoint,
             lambda node, kill: kafka.stop_broker(node, how="unclean" if kill else "controlled"),
@@ -243,8 +252,8 @@ def ours() -> Iterator[Nodes]:
         )
 
 
-def real() -> Iterator[Nodes]:
-    with RealKafka(brokers=3, configs=SESSION) as kafka:
+def real(configs: Mapping[str, str] = SESSION) -> Iterator[Nodes]:
+    with RealKafka(brokers=3, configs=configs) as kafka:
         yield Nodes(
             lambda node: kafka.addresses[node],
             lambda node, kill: kafka.stop_node(node, kill=kill),
@@ -318,8 +327,22 @@ def script(nodes: Nodes) -> Iterator[tuple[str, object]]:
 
     nodes.down(3, kill=True)
     yield "3 killed", nodes.states()
+    yield "3 unregistered", nodes.unregister(3)
+    yield "nobody to unregister", nodes.unregister(3)
+    yield "as it was", nodes.states()
     nodes.up(3)
     yield "3 is back again", nodes.states()
+    yield "a live broker unregistered", nodes.unregister(3)
+    nodes.until(lambda states: all(3 not in s.isr for s in states.values()))
+    yield "without it", nodes.states()
+    yield "it leads nothing", nodes.produce("turned", 3, 1, "x")[0]
+    yield "it follows", nodes.fetch_error("turned", 3, 12)
+    nodes.stop(3, True)
+    nodes.up(3)
+    yield "3 has registered", nodes.states()
+
+    # Last, because Kafka raises the epoch once for each time that the partition is named.
+    yield "preferred: twice in one request", nodes.elect_often(PREFERRED, "turned", 2)
 
 
 @pytest.mark.real_kafka

@@ -92,3 +92,18 @@ def test_without_enough_replicas_a_group_is_deleted_and_nobody_is_told() -> None
     (result,) = pending.response.results
     assert result.error_code == E.COORDINATOR_NOT_AVAILABLE
     assert "g" not in node.shard("g", broker).groups
+
+
+def test_a_group_is_not_deleted_before_all_that_was_written_is_replicated() -> None:
+    """Kafka 4.3: the commit counts later, and nothing was deleted, nor refused for itself."""
+    node = GroupNode(racks=(None, None), configs={"offsets.topic.num.partitions": "1"})
+    (partition,) = node.cluster.topics["__consumer_offsets"].partitions
+    broker = partition.leader_id
+    partition.topic.configs.replace({"min.insync.replicas": "2"})
+    partition.set_isr([broker])
+    node.send(commit_request({("t", 0): 1}), broker=broker)
+    pending = node.send(DeleteGroupsRequest(groups_names=["g", "nobody"]), broker=broker)
+    node.advance(5000)
+    errors = [result.error_code for result in pending.response.results]
+    assert errors == [E.COORDINATOR_NOT_AVAILABLE] * 2
+    assert "g" in node.shard("g", broker).groups

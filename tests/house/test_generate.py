@@ -11,6 +11,7 @@ import pytest
 
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import APIS
+from mockbroker.simulation.exhaustive.plans import PLANS
 from tests.house.lint import ROOT
 
 FOLDER = ROOT / "docs" / "generate"
@@ -94,6 +95,16 @@ def test_an_api_that_is_not_served_needs_a_reason(generator, monkeypatch: pytest
     monkeypatch.setattr(coverage, "notes", lambda: ({}, {}))
     with pytest.raises(SystemExit, match="no reason why"):
         coverage.page()
+
+
+def test_each_explored_machine_has_its_counts_and_all_that_must_hold(generator):
+    """Also what is checked in the modules that a world is made of."""
+    page = generator("exhaustive").page()
+    for name, plan in PLANS.items():
+        assert (f"| `{name}` | {plan.full_depth} |" in page) is plan.sound
+        assert f"`{name}`" in page
+    assert "- a generation has one leader\n" in page
+    assert "- a transaction is decided once\n" in page
 
 
 def test_the_diagram_has_an_arrow_for_each_transition(generator):

@@ -30,9 +30,11 @@ def context(
     connection: ConnectionInfo | None = None,
 ) -> RequestContext:
     """The surroundings of a request to one broker of the node's cluster."""
+    process = node.cluster.processes.get(broker)
+    assert process is not None
     return RequestContext(
-        node.cluster.brokers[broker].cluster,
-        node.cluster.brokers[broker],
+        process.cluster,
+        process,
         listener,
         RequestHeader(int(key), version, 1, "tester"),
         connection or ConnectionInfo(1, "127.0.0.1", 50000),

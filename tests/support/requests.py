@@ -62,9 +62,11 @@ class Node:
     def ctx(
         self, version: int, *, broker: int = 1, client_id: str | None = "tester"
     ) -> RequestContext:
+        process = self.cluster.processes.get(broker)
+        assert process is not None
         return RequestContext(
-            self.cluster.brokers[broker].cluster,
-            self.cluster.brokers[broker],
+            process.cluster,
+            process,
             "PLAINTEXT",
             RequestHeader(0, version, 1, client_id),
             ConnectionInfo(1, "127.0.0.1", 50000),

@@ -11,6 +11,7 @@ from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.faults.convert import Length
+from mockbroker.core.snapshot.restore import KEEP, Producers
 
 if TYPE_CHECKING:
     from mockbroker.core.snapshot.image import ClusterImage
@@ -23,6 +24,15 @@ class SnapshotName(msgspec.Struct, frozen=True):
     """`name` is how to ask for it later; a snapshot of the same name is replaced."""
 
     name: Annotated[str, Length(1, NAME_CHARS_MAX)] = "default"
+
+
+class Restore(msgspec.Struct, frozen=True):
+    """`name` is the snapshot's. `producers` is what becomes of idempotent producers that have gone
+    on since: they are refused ("keep"), or go on at the sequences where they are ("resume").
+    """
+
+    name: Annotated[str, Length(1, NAME_CHARS_MAX)] = "default"
+    producers: Producers = KEEP
 
 
 class SnapshotView(msgspec.Struct, frozen=True):
@@ -57,9 +67,11 @@ class LifecycleEndpoints:
         if name not in self._kept:
             known = ", ".join(self._kept) or "none"
             raise ProblemError(404, "not found", f"there is no snapshot {name!r}; kept: {known}")
-        image = self._kept[name][1]
+        image, producers = self._kept[name][1], call.body.producers
         try:
-            await self._api.bridge.call(lambda: self._api.server.snapshots.restore(image))
+            await self._api.bridge.call(
+                lambda: self._api.server.snapshots.restore(image, producers)
+            )
         except ServerError as error:
             raise ProblemError(409, "it cannot be done", str(error)) from None
 
@@ -87,7 +99,7 @@ def endpoints(api: Api) -> list[Endpoint]:
             "Go back to one",
             do.restore,
             None,
-            body=SnapshotName,
+            body=Restore,
             status=204,
             problems=(404, 409),
         ),

@@ -79,7 +79,9 @@ def broker_entries(cluster: Cluster, node_id: int) -> Iterator[ConfigEntry]:
     """Every config of one broker."""
     configs = cluster.configs
     own = configs.dynamic_broker.get(node_id, {})
-    identity = cluster.brokers[node_id].static_configs()
+    broker = cluster.processes.get(node_id)
+    assert broker is not None
+    identity = broker.static_configs()
     for name, definition in BROKER_CONFIGS.items():
         if definition.internal:
             continue
@@ -138,7 +140,9 @@ def client_metrics_entries(cluster: Cluster, subscription: str) -> Iterator[Conf
 
 def logger_entries(cluster: Cluster, node_id: int) -> Iterator[ConfigEntry]:
     """The levels of one broker's loggers."""
-    for name, level in cluster.brokers[node_id].logger_levels.items():
+    broker = cluster.processes.get(node_id)
+    assert broker is not None
+    for name, level in broker.logger_levels.items():
         yield ConfigEntry(name, level, ConfigSource.DYNAMIC_BROKER_LOGGER, False, False, [], 0)
 
 

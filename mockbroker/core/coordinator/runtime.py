@@ -5,7 +5,8 @@ partition's leader. What the broker knows of the partition decides alone: `parti
 it with the shard that is there, and loads, unloads, or does nothing. The log is read at the next
 turn, because sessions and ends of transactions go on without being asked for; with
 `mockbroker.coordinator.load.ms` it takes that long. Until then the broker answers
-COORDINATOR_LOAD_IN_PROGRESS. Other brokers answer NOT_COORDINATOR.
+COORDINATOR_LOAD_IN_PROGRESS. Other brokers answer NOT_COORDINATOR. A partition that is empty, or
+that the broker was not told of, has no shard until somebody asks.
 
 Source: CoordinatorRuntime, GroupCoordinatorService, TransactionCoordinator.
 """
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from mockbroker.core.broker_life import STOPPED
 from mockbroker.core.coordinator.shard import CoordinatorShard
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker_protocol import ErrorCode
@@ -34,7 +36,9 @@ class CoordinatorRuntime(Generic[S]):
 
     __slots__ = ("_shards", "broker_id", "cluster")
 
-    topic: ClassVar[str]
+    topic_name: ClassVar[str]
+    # Whether a question before that turn has the log read, and is not refused.
+    reads_when_asked: ClassVar[bool]
 
     def __init__(self, cluster: Cluster, broker_id: int) -> None:
         self.cluster = cluster
@@ -53,7 +57,7 @@ class CoordinatorRuntime(Generic[S]):
 
     def _partitions(self) -> Sequence[Partition]:
         """Those of the topic, as far as the broker knows; none before there is one."""
-        topic = self.cluster.image_of(self.broker_id).topics.get(self.topic)
+        topic = self.cluster.image_of(self.broker_id).topics.get(self.topic_name)
         return topic.partitions if topic else ()
 
     def shard_of(self, key: str) -> S | ErrorCode:
@@ -71,12 +75,9 @@ class CoordinatorRuntime(Generic[S]):
             return ErrorCode.NOT_COORDINATOR
         shard = self._shards.get(partition.index)
         if shard is None or shard.unloaded or shard.partition is not partition:
-            shard = self._open(partition)
-            load_ms = self.cluster.config_int(LOAD_MS)
-            if load_ms:
-                self._load_later(shard, load_ms)
-            else:
-                self._load(shard)
+            if not self._may_load(partition):
+                return ErrorCode.NOT_COORDINATOR
+            shard = self._open(partition, self.cluster.config_int(LOAD_MS), at_once=True)
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if shard.loading else shard
 
     def shards(self) -> Iterator[S | ErrorCode]:
@@ -101,23 +102,39 @@ class CoordinatorRuntime(Generic[S]):
                 return  # there is a topic of that name again
             shard.unload()
             shard = None
+        is_empty = partition.log.end_offset == partition.log.start_offset
+        if shard is None and not is_empty and self._may_load(partition):
+            load_ms = self.cluster.config_int(LOAD_MS)
+            if load_ms or not self.reads_when_asked:
+                self._open(partition, load_ms)
+            else:
+                self.cluster.timers.call_at(self.cluster.now_ms(), partial(self._ask, partition))
+
+    def _ask(self, partition: Partition) -> None:
+        self.shard(partition)
+
+    def _may_load(self, partition: Partition) -> bool:
+        """Whether this broker leads the partition, and its process is there to do so."""
+        broker = self.cluster.processes.get(self.broker_id)
         leads = partition.leader_id == self.broker_id and not partition.deleted
-        if leads and shard is None and partition.log.end_offset > partition.log.start_offset:
-            self._load_later(self._open(partition), self.cluster.config_int(LOAD_MS))
+        return leads and broker is not None and broker.state != STOPPED
 
     def reload(self, partition: Partition, load_ms: int) -> None:
         """Forget what is in a partition and read it anew, which takes `load_ms`."""
-        self._load_later(self._open(partition), load_ms)
+        self._open(partition, load_ms, at_once=self.reads_when_asked)
 
-    def _open(self, partition: Partition) -> S:
+    def _open(self, partition: Partition, load_ms: int, *, at_once: bool = False) -> S:
+        """A shard that is loaded `load_ms` from now; for 0 ms at the next turn, or `at_once`."""
         former = self._shards.get(partition.index)
         if former is not None:
             former.unload()
         shard = self._shards[partition.index] = self.new_shard(partition)
+        if at_once and not load_ms:
+            self._load(shard)
+        else:
+            due_ms = self.cluster.now_ms() + load_ms
+            self.cluster.timers.call_at(due_ms, partial(self._load, shard))
         return shard
-
-    def _load_later(self, shard: S, load_ms: int) -> None:
-        self.cluster.timers.call_at(self.cluster.now_ms() + load_ms, partial(self._load, shard))
 
     def _load(self, shard: S) -> None:
         if not shard.unloaded:

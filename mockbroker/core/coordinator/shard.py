@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from mockbroker.core.timers import DueTimers, Timer
 from mockbroker_protocol import ErrorCode
@@ -21,7 +21,7 @@ from mockbroker_protocol.records import BatchHeader, Record, iter_records
 from mockbroker_protocol.records.batch import Buffer
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.coordinator.runtime import CoordinatorRuntime
     from mockbroker.core.log.replica_log import ReplicaLog
     from mockbroker.core.partition import Partition
 
@@ -37,16 +37,7 @@ APPEND_ERRORS: dict[int, ErrorCode] = {
 }
 
 
-class Home(Protocol):
-    """The coordinator that a shard belongs to."""
-
-    @property
-    def cluster(self) -> Cluster: ...
-    @property
-    def broker_id(self) -> int: ...
-
-
-H = TypeVar("H", bound=Home)
+C = TypeVar("C", bound="CoordinatorRuntime[Any]")
 
 
 class _Deferred:
@@ -65,7 +56,7 @@ class _Deferred:
         self._then(error)
 
 
-class CoordinatorShard(Generic[H]):
+class CoordinatorShard(Generic[C]):
     """One partition. `loading` until its log is read, `unloaded` when it is of no use any more.
 
     A subclass says with which `acks` it writes, and by which broker config it gives up waiting.
@@ -86,7 +77,7 @@ class CoordinatorShard(Generic[H]):
     acks: ClassVar[int]
     timeout_config: ClassVar[str]
 
-    def __init__(self, coordinator: H, partition: Partition) -> None:
+    def __init__(self, coordinator: C, partition: Partition) -> None:
         self.coordinator = coordinator
         self._cluster = coordinator.cluster
         self.partition = partition

@@ -82,8 +82,8 @@ def _cut_clients(cluster: Cluster, cut: CutNetwork) -> None:
 
     engine = engine_of(cluster)
     for node_id in [cut.nodes] if isinstance(cut.nodes, int) else cut.nodes:
-        if node_id not in cluster.brokers:
-            known = ", ".join(map(str, cluster.brokers))
+        if cluster.processes.get(node_id) is None:
+            known = ", ".join(str(each.node_id) for each in cluster.processes.values())
             raise ActionError(f"there is no broker {node_id}; there are: {known}")
     number = 1
     while f"{CUT_CLIENTS}-{number}" in engine.plans:

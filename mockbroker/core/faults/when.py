@@ -170,7 +170,7 @@ class Gate:
         if txn is not None and transaction_state(cluster, txn.id) != txn.state:
             return False
         if state.broker is not None:
-            broker = cluster.brokers.get(state.broker.node)
+            broker = cluster.processes.get(state.broker.node)
             return broker is not None and _broker_is(broker, state.broker.state)
         return True
 

@@ -251,7 +251,9 @@ class ClassicGroup(GroupRounds):
             self._leases.cancel(member)
             self._renew(roster.replace_static(member, replaced.old_member_id), now_ms)
             self._out.append(Reply(slot, join_error(error, NO_MEMBER_ID)))
-        elif replaced.skip_assignment:
+            return
+        self._renew(member, now_ms)  # its session may have ended while it waited
+        if replaced.skip_assignment:
             leads = roster.leader == member.member_id
             self._out.append(Reply(slot, self._joined(member, skip_assignment=leads)))
         else:

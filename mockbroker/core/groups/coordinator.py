@@ -33,7 +33,8 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         "topics",
     )
 
-    topic = GROUP_METADATA_TOPIC
+    topic_name = GROUP_METADATA_TOPIC
+    reads_when_asked = True
 
     def __init__(self, cluster: Cluster, broker_id: int) -> None:
         super().__init__(cluster, broker_id)

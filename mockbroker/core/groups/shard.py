@@ -131,7 +131,7 @@ class GroupShard(CoordinatorShard["GroupCoordinator"]):
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """Heartbeat. What was written before has yet to be waited for (`when_replicated`)."""
+        """Heartbeat: the answer, to be given when what was written before is replicated."""
         group = self.groups.get(group_id)
         if group is None:
             results: list[HeartbeatResult] = []
@@ -163,7 +163,9 @@ class GroupShard(CoordinatorShard["GroupCoordinator"]):
             self.answer(leave.slot, results[0])
 
     def answer(self, slot: object, result: Result) -> None:
-        """Give a result to whoever waits: an error at once, others when they are replicated."""
+        """Give a result to whoever waits: an error at once, others when all that is written by now
+        is replicated. Who has sent a Heartbeat waits otherwise.
+        """
         if result.error or self.is_replicated or isinstance(result, HeartbeatResult):
             _answer(slot, result)
             return

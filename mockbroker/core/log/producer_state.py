@@ -86,6 +86,13 @@ class ProducerEntry:
         copy.transaction_start = self.transaction_start
         return copy
 
+    def last_sequence_below(self, offset: int) -> int:
+        """The last sequence that was written below `offset`; among the batches that are kept."""
+        for batch in self.batches:
+            if batch.last_offset >= offset:
+                return batch.first_sequence - 1
+        return self.last_sequence
+
     def _enter_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
             self.epoch = epoch
@@ -403,6 +410,25 @@ class ProducerStates:
         }
         self.clear()
         self._entries.update(kept)
+
+    def resume_from(self, other: ProducerStates | None, acknowledged_offset: int) -> None:
+        """Expect of every producer the sequence that comes next in `other`.
+
+        What `other` has from `acknowledged_offset` on is not acknowledged: that comes again, and is
+        a duplicate if it is here already. Whoever is not known there at the same epoch is forgotten
+        and may go on at any sequence, unless it has an open transaction here.
+        """
+        known = {} if other is None else other._entries
+        for producer_id, entry in list(self._entries.items()):
+            there = known.get(producer_id)
+            if there is not None and there.epoch == entry.epoch:
+                last_sequence = there.last_sequence_below(acknowledged_offset)
+                for batch in entry.batches:
+                    if batch.first_sequence == last_sequence + 1:
+                        last_sequence = batch.last_sequence
+                entry.last_sequence = last_sequence
+            elif entry.transaction_start < 0:
+                del self._entries[producer_id]
 
     def clear(self) -> None:
         """Forget everything."""

@@ -91,8 +91,8 @@ class LeaderReplication:
 
     # -- answering ---------------------------------------------------------------------------------
 
-    def asked(self, node_id: int, question: Question) -> None:
-        """A follower's question has arrived."""
+    def asked(self, node_id: int, question: Question, broker_epoch: int) -> None:
+        """A question has arrived from a follower whose process registered under `broker_epoch`."""
         error = self._refusal(node_id, question)
         if error:
             self._answer(node_id, Refused(question.number, error))
@@ -101,7 +101,7 @@ class LeaderReplication:
             epoch, end_offset = log.epochs.end_offset_for(question.epoch, log.end_offset)
             self._answer(node_id, EpochEnd(question.number, epoch, end_offset))
         else:
-            self._serve(node_id, question)
+            self._serve(node_id, question, broker_epoch)
 
     def _answer(self, node_id: int, answer: Answer) -> None:
         self._cluster.replication.answer(self._partition, node_id, answer)
@@ -115,7 +115,7 @@ class LeaderReplication:
             return _NOT_LEADER
         return 0 if node_id in partition.followers else _UNKNOWN_LEADER_EPOCH
 
-    def _serve(self, node_id: int, fetch: Fetch) -> None:
+    def _serve(self, node_id: int, fetch: Fetch, broker_epoch: int) -> None:
         """Answer a fetch that has just arrived, or park it."""
         astray = self._astray(fetch)
         if astray is not None:
@@ -123,7 +123,7 @@ class LeaderReplication:
             return
         # The answer is read before the fetch counts: so does Kafka (Partition.readRecords).
         answer = self._read(fetch)
-        self._note_fetch(node_id, fetch)
+        self._note_fetch(node_id, fetch, broker_epoch)
         if answer.taken is not None:
             self._answer(node_id, answer)
         elif node_id in self._partition.followers:
@@ -150,13 +150,13 @@ class LeaderReplication:
         taken = log.cut_out(fetch.offset, bytes_max)
         return Fetched(fetch.number, taken, partition.high_watermark, log.start_offset)
 
-    def _note_fetch(self, node_id: int, fetch: Fetch) -> None:
+    def _note_fetch(self, node_id: int, fetch: Fetch, broker_epoch: int) -> None:
         """The follower has everything below the offset that it asks for."""
         partition = self._partition
         state = partition.followers[node_id]
         low_watermark = partition.low_watermark
         end_offset, now_ms = partition.log.end_offset, self._cluster.now_ms()
-        state.fetched(fetch.offset, fetch.log_start_offset, end_offset, now_ms)
+        state.fetched(fetch.offset, fetch.log_start_offset, end_offset, now_ms, broker_epoch)
         self._maybe_expand_isr(state)
         self._cluster.replication.maybe_share(partition, node_id)
         advanced = partition.advance_high_watermark()
@@ -239,7 +239,7 @@ class LeaderReplication:
             and not partition.isr_in_flight
             and offset >= partition.high_watermark
             and offset >= partition.leader_epoch_start_offset
-            and self._cluster.replication.may_be_in_sync(partition, node_id)
+            and self._cluster.replication.may_be_in_sync(partition, state)
         ):
             # Whenever the leader changes the ISR, its members are put in order.
             self._alter_partition(sorted((*partition.isr, node_id)), "caught up")

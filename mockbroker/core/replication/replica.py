@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mockbroker.core.replication.fetcher import ReplicaFetcher
 
 UNKNOWN_OFFSET = -1
+UNKNOWN_EPOCH = -1
 NEVER = 0
 
 
@@ -71,6 +72,7 @@ class FollowerState:
     """What a leader knows of one follower."""
 
     __slots__ = (
+        "broker_epoch",
         "caught_up_ms",
         "fetched_log_start",
         "fetched_offset",
@@ -81,6 +83,8 @@ class FollowerState:
 
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
+        # Of the process that fetched last. Another one may have lost what that had (KIP-903).
+        self.broker_epoch = UNKNOWN_EPOCH
         self.fetched_offset = self.fetched_log_start = UNKNOWN_OFFSET
         self.caught_up_ms = self.last_fetch_ms = NEVER
         self.last_fetch_end_offset = UNKNOWN_OFFSET  # where the leader's log ended then
@@ -103,10 +107,18 @@ class FollowerState:
         state.caught_up_ms = now_ms if in_sync else NEVER
         return state
 
-    def fetched(self, offset: int, log_start: int, leader_end_offset: int, now_ms: int) -> None:
+    def fetched(
+        self,
+        offset: int,
+        log_start: int,
+        leader_end_offset: int,
+        now_ms: int,
+        broker_epoch: int = UNKNOWN_EPOCH,
+    ) -> None:
         """Take note of a fetch from `offset`; the follower has everything below it
         (Replica.updateFetchStateOrThrow).
         """
+        self.broker_epoch = broker_epoch
         if offset >= leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif offset >= self.last_fetch_end_offset:

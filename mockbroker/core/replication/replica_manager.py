@@ -46,7 +46,7 @@ from mockbroker.core.replication.fetcher import (
 )
 from mockbroker.core.replication.leader import LeaderReplication
 from mockbroker.core.replication.network import Message, Network
-from mockbroker.core.replication.replica import NEVER, FollowerState, Replica
+from mockbroker.core.replication.replica import NEVER, UNKNOWN_EPOCH, FollowerState, Replica
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -92,12 +92,17 @@ class ReplicaManager:
         broker = self._cluster.processes.get(node_id)
         return broker is not None and broker.state == RUNNING
 
-    def may_be_in_sync(self, partition: Partition, node_id: int) -> bool:
-        """Whether the controller would take a broker into the ISR, as the leader knows it
-        (KIP-841).
+    def may_be_in_sync(self, partition: Partition, state: FollowerState) -> bool:
+        """Whether the controller would take a follower into the ISR, as the leader knows it: its
+        broker is alive (KIP-841), and still the process that fetched (KIP-903).
         """
         image = self._cluster.image_of(partition.leader_id)
-        return image.is_active(node_id) and image.brokers[node_id].log_dirs.has(partition)
+        if not image.is_active(state.node_id):
+            return False
+        broker = image.brokers[state.node_id]
+        return state.broker_epoch in (UNKNOWN_EPOCH, broker.epoch) and broker.log_dirs.has(
+            partition
+        )
 
     def can_fetch(self, partition: Partition, node_id: int) -> bool:
         """Whether a follower can ask its leader: both run, and both ways between them are up."""
@@ -343,7 +348,8 @@ class ReplicaManager:
         if isinstance(question, Fetch):
             self._tell_fetch(partition, node_id, question)
         message = _message(partition, node_id, leader_id, type(question).__name__)
-        arrive = partial(self._asked, partition.key, replica, question)
+        broker_epoch = self._cluster.processes[node_id].epoch
+        arrive = partial(self._asked, partition.key, replica, question, broker_epoch)
         lost = partial(self._lose, partition.key, replica, question.number)
         self.network.send(message, arrive, lost=lost)
 
@@ -352,7 +358,9 @@ class ReplicaManager:
         timeout_ms = self._cluster.config_int("replica.socket.timeout.ms")
         self._wake_after(key, replica, number, timeout_ms)
 
-    def _asked(self, key: PartitionKey, replica: Replica, question: Question) -> None:
+    def _asked(
+        self, key: PartitionKey, replica: Replica, question: Question, broker_epoch: int
+    ) -> None:
         """A follower's question has arrived at the broker that it was sent to."""
         leader_id = question.leader_id
         partition = self._cluster.image_of(leader_id).partition_by_id(*key)
@@ -365,7 +373,7 @@ class ReplicaManager:
                 partition, replica.node_id, Refused(question.number, _NOT_LEADER), leader_id
             )
         else:
-            leading.asked(replica.node_id, question)
+            leading.asked(replica.node_id, question, broker_epoch)
 
     def answer(
         self, partition: Partition, node_id: int, answer: Answer, sender: int | None = None

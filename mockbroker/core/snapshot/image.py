@@ -18,7 +18,9 @@ PRISTINE = 0  # the log id of a leader's log that nothing was ever appended to
 
 
 class BrokerImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One broker. `fence_at_ms` is when the controller is going to give it up, if it is."""
+    """One broker. `fence_at_ms` is when the controller is going to give it up, if it is;
+    `registered` whether it knows it at all.
+    """
 
     node_id: int
     rack: str | None
@@ -30,6 +32,7 @@ class BrokerImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
     logger_levels: dict[str, str]
     failed_dirs: list[str]
     fence_at_ms: int | None
+    registered: bool = True
 
 
 class CredentialImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):

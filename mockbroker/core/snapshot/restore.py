@@ -7,11 +7,16 @@ ids, producer ids, broker epochs, and the leader epochs of partitions that clien
 
 A partition that is not as it was is given a higher leader epoch. Clients take that for the election
 it amounts to, and look where their history ends (KIP-320).
+
+Idempotent producers have nothing of that kind. The sequence of one that went on since the image was
+taken is ahead of what the log knows. Java's takes a new epoch then and goes on; for librdkafka that
+is the end, and a higher epoch in the log would cost it a record. So the log may be told to *resume*
+with the sequences at which producers are now.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from mockbroker.core.broker import Broker, BrokerSpec
 from mockbroker.core.broker_life import PAUSED, REMOVED, RUNNING, STOPPED
@@ -35,11 +40,18 @@ if TYPE_CHECKING:
     )
 
 
+# What becomes of idempotent producers that have gone on since the image was taken: the log expects
+# what came next then, and refuses anything else; or it expects what comes next now.
+Producers = Literal["keep", "resume"]
+KEEP: Producers = "keep"
+RESUME: Producers = "resume"
+
+
 class RestoreError(Exception):
     """The image does not fit the cluster; nothing has changed."""
 
 
-def restore(cluster: Cluster, image: ClusterImage) -> None:
+def restore(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) -> None:
     """Let `cluster` be what `image` says. Raises RestoreError; then nothing has changed."""
     check_fits(cluster, image)
     former = {
@@ -53,7 +65,7 @@ def restore(cluster: Cluster, image: ClusterImage) -> None:
     cluster.cluster_id = image.settings.cluster_id
     _put_brokers(cluster, image)
     for topic_image in image.topics:
-        _put_topic(cluster, image, topic_image, former)
+        _put_topic(cluster, image, topic_image, former, producers)
     _begin(cluster, image)
     if cluster.recorder is not None:
         cluster.recorder.begin_anew()
@@ -116,7 +128,11 @@ def _put_brokers(cluster: Cluster, image: ClusterImage) -> None:
             cluster.processes[each.node_id] = broker
         _put_broker(cluster, broker, each)
     cluster.brokers.clear()
-    cluster.brokers.update((node_id, cluster.processes[node_id]) for node_id in sorted(wanted))
+    cluster.brokers.update(
+        (node_id, cluster.processes[node_id])
+        for node_id, each in sorted(wanted.items())
+        if each.registered
+    )
     controller = cluster.controller
     cluster.image.controller_id = settings.controller_id
     controller.epoch = max(controller.epoch, settings.controller_epoch)
@@ -152,13 +168,17 @@ def _put_topic(
     image: ClusterImage,
     topic_image: TopicImage,
     former: dict[tuple[bytes, int], Partition],
+    producers: Producers,
 ) -> None:
     topic = Topic(topic_image.name, topic_image.topic_id, cluster.configs, topic_image.overrides)
     for index, partition_image in enumerate(topic_image.partitions):
         partition = _partition(cluster, image, topic, index, partition_image)
         topic.partitions.append(partition)
         key = (topic.topic_id, index)
-        _raise_epoch(partition, former.get(key), cluster.former_epochs.pop(key, -1))
+        before = former.get(key)
+        _raise_epoch(partition, before, cluster.former_epochs.pop(key, -1))
+        if producers == RESUME:
+            _resume_producers(partition, before)
     cluster.adopt_topic(topic)
 
 
@@ -222,6 +242,15 @@ def _raise_epoch(partition: Partition, former: Partition | None, deleted_epoch: 
         log.epochs.assign(partition.leader_epoch, log.end_offset)
 
 
+def _resume_producers(partition: Partition, former: Partition | None) -> None:
+    """Let the logs go on with the sequences that the partition expects now."""
+    for log in (partition.log, *(own.log for own in partition.own_replicas.values())):
+        if former is None:
+            log.producers.resume_from(None, 0)
+        else:
+            log.producers.resume_from(former.log.producers, former.high_watermark)
+
+
 def _looks_like(partition: Partition, former: Partition) -> bool:
     return (
         partition.leader_id == former.leader_id
@@ -248,9 +277,8 @@ def _begin(cluster: Cluster, image: ClusterImage) -> None:
             if partition.leader_id != partition.replicas[0]:
                 controller.balance.note(partition)
     for each in image.settings.brokers:
-        broker = cluster.brokers[each.node_id]
         if each.fence_at_ms is not None:
-            controller.fence_at(broker, each.fence_at_ms)
+            controller.fence_at(cluster.brokers[each.node_id], each.fence_at_ms)
     cluster.metadata_changed()
 
 

@@ -23,7 +23,7 @@ def capture_settings(cluster: Cluster) -> SettingsImage:
         controller_id=controller.node_id,
         controller_epoch=controller.epoch,
         broker_epoch=controller.broker_epoch,
-        brokers=[_broker_image(cluster, broker) for broker in cluster.brokers.values()],
+        brokers=[_broker_image(cluster, broker) for broker in cluster.processes.values()],
         static_configs=dict(configs.static),
         default_configs=dict(configs.dynamic_default),
         broker_configs={node_id: dict(own) for node_id, own in configs.dynamic_broker.items()},
@@ -57,6 +57,7 @@ def _broker_image(cluster: Cluster, broker: Broker) -> BrokerImage:
         dict(broker.logger_levels),
         sorted(broker.log_dirs.failed),
         cluster.controller.fencing_at_ms(broker.node_id),
+        broker.node_id in cluster.brokers,
     )
 
 

@@ -23,7 +23,8 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
 
     __slots__ = ("_expiring", "_started_ms", "markers", "timeout_max_ms", "times")
 
-    topic = TRANSACTION_STATE_TOPIC
+    topic_name = TRANSACTION_STATE_TOPIC
+    reads_when_asked = False  # markers set out when it is read, not in the midst of something
 
     def __init__(self, cluster: Cluster, broker_id: int) -> None:
         super().__init__(cluster, broker_id)

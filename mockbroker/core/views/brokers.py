@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class BrokerView(msgspec.Struct, frozen=True):
-    """One broker. `state` is "running", "paused" or "stopped"; a fenced one is out of service.
+    """One broker. `state` is "running", "paused" or "stopped"; a fenced one is out of service, and
+    the controller does not know one that is not `registered`.
 
     `leads`, `replicas` and `in_sync` count partitions. `listeners` maps names to `HOST:PORT`.
     """
@@ -21,6 +22,7 @@ class BrokerView(msgspec.Struct, frozen=True):
     rack: str | None
     state: str
     fenced: bool
+    registered: bool
     controller: bool
     broker_epoch: int
     listeners: dict[str, str]
@@ -43,8 +45,9 @@ class ClusterView(msgspec.Struct, frozen=True):
 
 
 def broker_views(cluster: Cluster) -> list[BrokerView]:
-    """Every broker the controller knows, by id."""
-    counts = {node_id: [0, 0, 0] for node_id in cluster.brokers}
+    """Every broker, by id; also those whose registration was taken away."""
+    brokers = cluster.processes.values()
+    counts = {broker.node_id: [0, 0, 0] for broker in brokers}
     for topic in cluster.topics.values():
         for partition in topic.partitions:
             if partition.leader_id in counts:
@@ -53,7 +56,7 @@ def broker_views(cluster: Cluster) -> list[BrokerView]:
                 if node_id in counts:
                     counts[node_id][1] += 1
                     counts[node_id][2] += node_id in partition.isr
-    return [_view(cluster, broker, counts[broker.node_id]) for broker in cluster.brokers.values()]
+    return [_view(cluster, broker, counts[broker.node_id]) for broker in brokers]
 
 
 def _view(cluster: Cluster, broker: Broker, counts: list[int]) -> BrokerView:
@@ -63,6 +66,7 @@ def _view(cluster: Cluster, broker: Broker, counts: list[int]) -> BrokerView:
         rack=broker.rack,
         state=broker.state,
         fenced=broker.fenced,
+        registered=broker.node_id in cluster.brokers,
         controller=cluster.controller_id == broker.node_id,
         broker_epoch=broker.epoch,
         listeners={name: f"{at.host}:{at.port}" for name, at in broker.endpoints.items()},

@@ -223,7 +223,7 @@ class Reading(SimulatedClient):
         session.answered(response.error_code, response.session_id)
         stale = bool(response.error_code)
         for topic in response.responses:
-            name = topic.topic or self.topic_name(topic.topic_id)
+            name = topic.topic or self.topic_name(topic.topic_id) or ""
             for data in topic.partitions:
                 tp = (name, data.partition_index)
                 if tp not in asked:

@@ -94,6 +94,7 @@ class Laws:
         self.recreated: set[str] = set()
         self.held: set[Key] = set()  # where an action holds the last stable offset
         self.meddled_groups: set[str] = set()
+        self.transactions_lost = False
         self._watched: dict[int, Partition] = {}
         self._mark: tuple[int, ...] = ()
         self._acknowledged = AcknowledgedKept(self)
@@ -163,7 +164,7 @@ class Laws:
             self._void_commits(event.topic)
             self.recreated.add(event.topic)
             if observe.is_coordinator_log(event.topic):
-                self._forget_coordination()
+                self._forget_coordination(event.topic)
 
     # -- what may be lost --------------------------------------------------------------------------
 
@@ -220,14 +221,15 @@ class Laws:
         """A partition may have lost what readers and coordinators have seen there."""
         self.torn.add(key_of(partition))
         if observe.is_coordinator_log(partition.topic.name):
-            self._forget_coordination()
+            self._forget_coordination(partition.topic.name)
 
-    def _forget_coordination(self) -> None:
+    def _forget_coordination(self, topic: str) -> None:
         """What coordinators knew may be lost: groups begin anew, and transactions stay undecided.
 
         A producer whose transactional id is not known any more gets an id of its own, and nobody
         ends what it had open.
         """
+        self.transactions_lost |= topic == observe.TRANSACTIONS
         self._void_commits(None)
         self.meddled_groups.update(client.group for client in self.world.plan.clients)
         for transaction in self.history.transactions:
@@ -238,6 +240,12 @@ class Laws:
         for commit in self.history.commits:
             if topic is None or commit.topic == topic:
                 commit.voided = True
+
+    def may_hang(self, partition: Partition) -> bool:
+        """Whether a transaction may stay open here for good: its marker was lost, or nobody knows
+        any more that there is one to write.
+        """
+        return self.transactions_lost or key_of(partition) in self.torn
 
     # -- judging -----------------------------------------------------------------------------------
 

@@ -48,6 +48,26 @@ def test_a_cluster_goes_back_to_a_snapshot_as_often_as_asked(
     assert [each["name"] for each in admin.get("/v1/snapshots")] == ["after one"]
 
 
+def test_producers_that_have_gone_on_may_resume(kafka: Cluster, admin: HttpClient) -> None:
+    config = {"bootstrap.servers": kafka.bootstrap_servers, "enable.idempotence": True}
+    producer = Producer(config)
+    failed: list[object] = []
+
+    def send(value: str) -> None:
+        producer.produce(
+            "orders", value, partition=0, on_delivery=lambda error, _: failed.append(error)
+        )
+        assert producer.flush(TIMEOUT_S) == 0
+
+    send("one")
+    admin.post("/v1/snapshot", {}, 201)
+    send("lost")
+    assert admin.request("POST", "/v1/restore", {"producers": "resume"}).status == 204
+    send("two")
+    assert failed == [None, None, None]
+    assert values(admin) == ["one", "two"]
+
+
 def test_a_reset_leaves_the_topics_of_the_start_empty(kafka: Cluster, admin: HttpClient) -> None:
     before = admin.get("/v1/topics/orders")["topic_id"]
     kafka.create_topic("more")
@@ -64,6 +84,7 @@ def test_a_reset_leaves_the_topics_of_the_start_empty(kafka: Cluster, admin: Htt
     ("path", "body", "status", "words"),
     [
         ("/v1/restore", {"name": "nothing"}, 404, "there is no snapshot 'nothing'; kept: none"),
+        ("/v1/restore", {"producers": "bump"}, 400, "keep"),
         ("/v1/snapshot", {"name": ""}, 400, "a text of 1 to"),
         ("/v1/snapshot", {"nam": "x"}, 400, 'did you mean "name"'),
     ],

@@ -72,9 +72,21 @@ def test_what_was_heard_of_is_read_at_the_next_turn(kind: Kind) -> None:
     node, coordinator, partition = kind()
     coordinator.unload()
     coordinator.partition_heard(partition)
-    assert coordinator.shard(partition) is E.COORDINATOR_LOAD_IN_PROGRESS
+    assert coordinator.loaded() == []
     node.advance(0)
-    assert coordinator.shard(partition) in coordinator.loaded()
+    assert [shard.partition for shard in coordinator.loaded()] == [partition]
+
+
+@pytest.mark.parametrize(("kind", "answers"), [(groups, True), (transactions, False)])
+def test_a_question_before_that_turn_has_groups_read_and_transactions_wait(
+    kind: Kind, answers: bool
+) -> None:
+    _, coordinator, partition = kind()
+    coordinator.unload()
+    coordinator.partition_heard(partition)
+    early = coordinator.shard(partition)
+    assert (early in coordinator.loaded()) == answers
+    assert (early is E.COORDINATOR_LOAD_IN_PROGRESS) != answers
 
 
 @both
@@ -125,6 +137,18 @@ def test_an_empty_partition_is_not_read_before_somebody_asks(kind: Kind) -> None
     assert coordinator.shard(written) in coordinator.loaded()
     assert len(coordinator.loaded()) == 1
     assert coordinator.shard(empty) in coordinator.loaded()
+
+
+@both
+def test_a_process_that_has_ended_coordinates_nothing(kind: Kind) -> None:
+    """Even if it is still the leader for the controller, and somebody asks."""
+    node, coordinator, partition = kind()
+    node.cluster.stop_broker(coordinator.broker_id, "unclean", fence_after_ms=DAY_MS)
+    assert partition.leader_id == coordinator.broker_id
+    coordinator.partition_heard(partition)
+    assert set(coordinator.shards()) == {E.NOT_COORDINATOR}
+    node.advance(0)
+    assert coordinator.loaded() == []
 
 
 def cut_for_a_moment(node: GroupNode, broker: int) -> None:

@@ -111,7 +111,6 @@ def test_when_the_leadership_is_lost_the_client_is_to_look_for_the_coordinator(n
     pending = send(node, commit(8))
     node.cluster.stop_broker(home(node).leader_id, "unclean")
     assert error_of(pending) == E.NOT_COORDINATOR
-    node.advance(0)
     answer = send(node, fetch_request({"t": [0]})).response
     assert answer.groups[0].topics[0].partitions[0].committed_offset == 7
 
@@ -398,5 +397,4 @@ def test_an_offset_that_is_lost_with_its_leader_was_told_to_nobody(node):
     pending = fetch(node, stable=True)
     node.cluster.stop_broker(home(node).leader_id, "unclean")
     assert committed(pending) == (E.NOT_COORDINATOR, -1)
-    node.advance(0)
     assert committed(fetch(node, stable=True)) == (E.NONE, 7)

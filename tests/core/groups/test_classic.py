@@ -307,6 +307,22 @@ def test_a_returning_static_member_fences_its_former_self_in_sync_group() -> Non
     play << joined("b2", generation=3)
 
 
+def test_a_session_that_ends_while_the_new_id_is_stored_begins_with_the_answer() -> None:
+    """Nobody sends heartbeats while it waits for JoinGroup; afterwards somebody has to."""
+    play = static()
+    play >> beat("a", 2, instance_id="one") << beaten("a")
+    play.storing = False
+    play >> join("b2", instance_id="two")
+    play.after(SESSION_MS - 1) >> beat("a", 2, instance_id="one") << beaten("a")
+    play.after(1) >> Persisted(play.stored[-1], E.NONE)
+    play << joined("b2", member_id="b2", generation=2)
+    play.after(SESSION_MS - 2) >> beat("a", 2, instance_id="one") << beaten("a")
+    play.after(1)
+    assert "b2" in play.group.roster.members
+    play.after(1)
+    assert "b2" not in play.group.roster.members
+
+
 def test_a_returning_static_member_keeps_its_old_id_if_the_new_one_cannot_be_stored() -> None:
     play = static()
     play.storing = False

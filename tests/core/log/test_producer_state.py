@@ -176,6 +176,46 @@ def test_idle_producers_expire_at_the_next_check_but_not_with_an_open_transactio
     assert set(states.entries) == {8}
 
 
+@pytest.mark.parametrize(
+    ("here", "there", "acknowledged", "following"),
+    [
+        ([0, 1], [0, 1, 2, 3], 4, 4),
+        ([0, 1], [0, 1], 2, 2),
+        ([0, 1], [0, 1, 2, 3], 2, 2),  # the last two come again
+        ([0, 1], [0, 1, 2, 3], 3, 3),
+        ([0, 1], [0, 1], 1, 2),  # the last one comes again, and is here already
+        ([0], [0, 1], 0, 1),
+        ([0], list(range(9)), 0, 4),  # of nine batches five are kept: as many as can be in flight
+        ([0, 1, 2], [0], 1, 3),  # the log goes forward
+    ],
+)
+def test_a_log_that_is_put_back_expects_what_its_producers_send_next(
+    here, there, acknowledged, following
+):
+    """Each batch has one record; the offsets are the sequences."""
+    states, other = ProducerStates(), ProducerStates()
+    for log, sequences in ((states, here), (other, there)):
+        for sequence in sequences:
+            log.append(PID, 0, WrittenBatch(*[sequence] * 4, 1000), transactional=False)
+    states.resume_from(other, acknowledged)
+    accepted = [n for n in range(12) if check(states, n) is ErrorCode.NONE]
+    assert accepted == [following]
+
+
+@pytest.mark.parametrize("there", ["nothing", "another producer", "another epoch"])
+def test_a_log_that_is_put_back_forgets_whom_it_cannot_place(there):
+    """They may go on anywhere, unless a transaction is open: then what was known stays."""
+    states, other = ProducerStates(), ProducerStates()
+    wrote(states, 0, 4)
+    wrote(states, 0, 4, base=10, pid=8, transactional=True)
+    for pid in (PID, 8):
+        wrote(other, 0, 6, pid=pid + 100 * (there == "another producer"), epoch=3)
+    states.resume_from(None if there == "nothing" else other, 100)
+    assert check(states, 17) is ErrorCode.NONE
+    assert states.entries[8].last_sequence == 4
+    assert states.first_unstable_offset() == 10
+
+
 def test_a_replayed_log_gives_the_same_state():
     states = ProducerStates()
     more = {"producer_id": PID, "producer_epoch": 2, "transactional": True}

@@ -241,6 +241,15 @@ def test_truncation_takes_epochs_and_producers_back():
     assert log.producers.find_duplicate(1, 0, 1, 1) is None
 
 
+def test_truncation_to_the_end_forgets_an_epoch_that_wrote_nothing():
+    """A leader notes its epoch before it appends; somebody else may lead before it does."""
+    log = ReplicaLog()
+    append(log, batch_of(b"a"), epoch=0)
+    log.epochs.assign(1, log.end_offset)
+    assert not log.truncate(1)
+    assert (log.epochs.entries, log.end_offset) == ([(0, 0)], 1)
+
+
 def test_an_emptied_log_starts_anew_where_it_is_told():
     log = filled(3, 3)
     log.truncate_fully(100)

@@ -230,6 +230,14 @@ def test_a_diverging_epoch_in_a_fetch_is_answered_by_a_cut():
     assert machine.replica.high_watermark == 3
 
 
+def test_a_follower_that_led_and_wrote_nothing_asks_under_its_last_record_s_epoch_next():
+    """Else it is told of the same divergence for ever."""
+    machine = follower(0)
+    machine.replica.log.epochs.assign(1, 1)
+    assert machine.handle(LEADER, NOW_MS) == [Fetch(1, 1, 5, 1, 1, 0)]
+    assert machine.handle(Diverged(1, 0, 1), NOW_MS) == [Fetch(2, 1, 5, 1, 0, 0)]
+
+
 def test_an_epoch_that_only_the_leader_has_takes_another_question():
     """The follower has 0, 3; the leader knows 1 below 3: what is of 3 goes, then it asks about 0
     (KIP-279).

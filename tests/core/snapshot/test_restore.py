@@ -9,7 +9,7 @@ import pytest
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.controller import UNCLEAN
 from mockbroker.core.snapshot.capture import capture
-from mockbroker.core.snapshot.restore import RestoreError, clear, restore
+from mockbroker.core.snapshot.restore import RESUME, RestoreError, clear, restore
 from mockbroker_protocol import ErrorCode
 from tests.support.group_node import (
     commit_request,
@@ -17,7 +17,7 @@ from tests.support.group_node import (
     heartbeat_request,
     join_request,
 )
-from tests.support.requests import Node, batch_of, only
+from tests.support.requests import Node, batch_of, done, only
 from tests.support.stored_clusters import cluster_state, loaded, revived, whole
 from tests.support.txn_node import Txn, TxnNode
 
@@ -151,6 +151,39 @@ def test_brokers_come_and_go_with_the_snapshot(node):
     assert cluster.brokers[3].fenced  # its session went on to run out
 
 
+@pytest.mark.parametrize("in_another_process", [False, True])
+def test_brokers_without_a_registration_come_back_without_it(node, in_another_process):
+    """One that runs and one that is stopped; both register when they are started."""
+    cluster = node.cluster
+    for node_id in (2, 3):
+        cluster.controller.unregister(cluster.brokers[node_id])
+    cluster.stop_broker(3)
+    image = capture(cluster)
+    if in_another_process:
+        before = cluster_state(cluster)
+        cluster = revived(loaded(whole(image)))
+        assert cluster_state(cluster) == before
+    else:
+        cluster.stop_broker(2)
+        for node_id in (2, 3):
+            cluster.start_broker(node_id)
+        restore(cluster, image)
+    assert sorted(cluster.brokers) == [1]
+    states = {each.node_id: (each.state, each.fenced) for each in cluster.processes.values()}
+    assert states == {1: ("running", False), 2: ("running", True), 3: ("stopped", True)}
+    cluster.start_broker(3)
+    assert sorted(cluster.brokers) == [1, 3]
+
+
+def test_a_broker_registers_again_with_a_snapshot_of_before(node):
+    cluster = node.cluster
+    image = capture(cluster)
+    cluster.controller.unregister(cluster.brokers[2])
+    restore(cluster, image)
+    assert sorted(cluster.brokers) == sorted(cluster.processes) == [1, 2, 3]
+    assert not cluster.brokers[2].fenced
+
+
 def test_rules_end_with_a_restore(node):
     cluster = node.cluster
     cluster.lag_follower("t", 0, 2, hold=True)
@@ -245,6 +278,56 @@ def test_a_producer_goes_on_with_its_sequence(node):
     assert produce(0).base_offset == 0  # a retry
     assert produce(1).base_offset == 1
     assert produce(7).error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_producers_that_resume_go_on_at_the_sequence_where_they_are(node):
+    """What was acknowledged is gone; what still waited for a follower is sent again."""
+    leader = leader_of(node)
+
+    def produce(sequence: int) -> Any:
+        batch = batch_of(b"%d" % sequence, base_sequence=sequence, producer_id=5, producer_epoch=0)
+        return node.produce(batch, broker=leader)
+
+    def error_of(sequence: int) -> int:
+        return only(produce(sequence)).error_code
+
+    assert error_of(0) == 0
+    image = capture(node.cluster)
+    assert error_of(1) == 0
+    for follower in set(node.cluster.topics["t"].partitions[0].replicas) - {leader}:
+        node.cluster.lag_follower("t", 0, follower, hold=True)
+    parked = produce(2)
+    restore(node.cluster, image, RESUME)
+    assert only(done(parked)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [error_of(3), error_of(2), error_of(3)] == [
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        0,
+        0,
+    ]
+    assert node.words() == ["0", "2", "3"]
+    node.cluster.delete_topic("t")
+    restore(node.cluster, image, RESUME)
+    assert error_of(9) == 0
+
+
+def test_producers_resume_on_the_logs_of_followers_too(node):
+    """A follower that lagged leads after the restore, and takes what comes next."""
+    cluster = node.cluster
+    leader = leader_of(node)
+    follower = next(n for n in cluster.topics["t"].partitions[0].replicas if n != leader)
+
+    def error_of(sequence: int) -> int:
+        batch = batch_of(b"v", base_sequence=sequence, producer_id=5, producer_epoch=0)
+        return only(node.produce(batch, broker=leader_of(node), acks=1)).error_code
+
+    assert error_of(0) == 0
+    cluster.stop_broker(follower, UNCLEAN)
+    image = capture(cluster)
+    assert [error_of(1), error_of(2)] == [0, 0]
+    restore(cluster, image, RESUME)
+    own = cluster.topics["t"].partitions[0].own_replicas[follower]
+    assert own.log.producers.entries[5].last_sequence == 2
+    assert error_of(3) == 0
 
 
 def test_a_cleared_cluster_has_its_brokers_and_nothing_else(node):

@@ -129,8 +129,8 @@ def unclean_shutdown_stays_eligible() -> Planting:
 def unclean_end_is_forgotten() -> Planting:
     return rewritten(
         Controller.start,
-        "if broker.stopped_how == UNCLEAN:",
-        "if broker.stopped_how == POWER_LOSS:",
+        "if broker.stopped_how == UNCLEAN or not known:",
+        "if not known:",
     )
 
 

@@ -78,8 +78,8 @@ def followers_coordinate() -> Planting:
 def nothing_is_loaded_ahead() -> Planting:
     return rewritten(
         CoordinatorRuntime.partition_heard,
-        "if leads and shard is None",
-        "if not leads and shard is None",
+        "if shard is None and not is_empty",
+        "if shard is None and is_empty",
     )
 
 

@@ -1,0 +1,50 @@
+"""What the deepest exploration of each machine has counted, as a JSON file.
+
+Level by level, so that a shallow exploration can be held against a deep one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from mockbroker.simulation.exhaustive.explorer import Exploration, Level
+
+
+class Counts(msgspec.Struct, frozen=True):
+    """Levels from the beginnings on, and how many states were left in peace."""
+
+    levels: tuple[Level, ...]
+    settled: int
+
+    @property
+    def depth(self) -> int:
+        return len(self.levels) - 1
+
+    @property
+    def states(self) -> int:
+        return sum(level.states for level in self.levels)
+
+    @property
+    def transitions(self) -> int:
+        return sum(level.transitions for level in self.levels)
+
+
+def read_counts(path: Path) -> dict[str, Counts]:
+    """Counts by the machine's name; none if there is no such file."""
+    if not path.exists():
+        return {}
+    return msgspec.json.decode(path.read_bytes(), type=dict[str, Counts])
+
+
+def note_counts(path: Path, name: str, done: Exploration) -> bool:
+    """Put an exploration into the file, unless the one that is there went deeper."""
+    counts = read_counts(path)
+    before = counts.get(name)
+    if before is not None and before.depth > done.depth:
+        return False
+    counts[name] = Counts(done.levels, done.settled)
+    text = msgspec.json.format(msgspec.json.encode(counts, order="sorted"), indent=1)
+    path.write_bytes(text + b"\n")
+    return True

@@ -1,0 +1,76 @@
+"""No interleaving of a few events breaks a group of the new protocol; broken ones are found out."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.groups.consumer import reconcile
+from mockbroker.core.groups.consumer.group import ConsumerGroup
+from mockbroker.core.groups.consumer.leaving import ConsumerGroupLeaving
+from mockbroker.core.groups.consumer.states import GroupState, MemberState
+from mockbroker.core.groups.consumer.steps import ConsumerGroupSteps
+from mockbroker.simulation.exhaustive.consumer_group import ConsumerGroupWorld
+from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
+
+EMPTY, STABLE, WAITS = ((beginning,) for beginning in ConsumerGroupWorld.beginnings)
+
+
+def counterexample(depth: int, beginnings: tuple[str, ...], settle_every: int = 0):
+    found = explore(
+        ConsumerGroupWorld, depth, beginnings=beginnings, settle_every=settle_every
+    ).counterexample
+    assert isinstance(found, Counterexample)
+    return found
+
+
+def test_the_stable_beginning_is_a_stable_group_of_three():
+    world = ConsumerGroupWorld.begin(*STABLE)
+    assert len(world.group.members) == 3
+    assert world.group.state is GroupState.STABLE
+
+
+def test_the_third_beginning_has_a_member_with_something_to_give_up():
+    world = ConsumerGroupWorld.begin(*WAITS)
+    states = [member.state for member in world.group.members.values()]
+    assert states == [MemberState.UNREVOKED, MemberState.UNRELEASED]
+
+
+def test_a_partition_given_away_before_it_was_given_up_is_found(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reconcile, "_is_free", lambda *_: True)
+    found = counterexample(3, EMPTY)
+    assert found.violation == "a partition has one owner at a time"
+    assert found.events == (("beat", 0), ("time_passes",), ("beat", 1))
+
+
+def test_a_revocation_that_nobody_waits_for_is_found(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reconcile, "owns_any", lambda *_: False)
+    found = counterexample(4, EMPTY)
+    assert found.violation == "nobody is given what a member still works on"
+
+
+def test_a_member_that_may_take_its_time_to_revoke_is_found(monkeypatch: pytest.MonkeyPatch):
+    submit = ConsumerGroupLeaving._submit
+
+    def without_timers(self: ConsumerGroupLeaving, draft, answer) -> None:
+        draft.timers = [timer for timer in draft.timers if timer.kind.name == "SESSION"]
+        submit(self, draft, answer)
+
+    monkeypatch.setattr(ConsumerGroup, "_submit", without_timers)
+    assert counterexample(4, EMPTY).violation == "a wait for a member has an end"
+
+
+def test_epochs_that_are_not_checked_are_found(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ConsumerGroupSteps, "_check_epoch", staticmethod(lambda *_: None))
+    found = counterexample(2, EMPTY)
+    assert found.violation == "an epoch that nobody was told is fenced"
+
+
+def test_a_group_that_never_comes_to_rest_is_found(monkeypatch: pytest.MonkeyPatch):
+    """Each state is fine; only that it stays so for ever shows when all is left in peace."""
+
+    def never(self: ConsumerGroupSteps, now_ms: int) -> bool:
+        return self.assignment_timestamp_ms == 0
+
+    monkeypatch.setattr(ConsumerGroup, "_may_assign", never)
+    found = counterexample(2, EMPTY, settle_every=1)
+    assert found.violation.startswith("a group in peace becomes Stable")
