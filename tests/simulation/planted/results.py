@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.simulation.planted.hunting import Hunt
 from tests.simulation.planted.planting import Planted
 
-RESULTS = Path(__file__).resolve().parents[3] / "docs" / "_data" / "planted.toml"
+_ROOT = Path(__file__).resolve().parents[3]
+RESULTS = _ROOT / "docs" / "_data" / "planted.toml"
 _HEAD = "# Written by `make planted`. One table for each bug: what it is, and what finds it.\n"
 
 
@@ -38,7 +39,7 @@ def write(path: Path, hunts: Mapping[str, Hunt], bugs: Mapping[str, Planted]) ->
             "wrong": bug.wrong,
             "law": hunt.law,
             "schedules": hunt.schedules,
-            "seen": hunt.seen,
+            "seen": hunt.seen.replace(f"{_ROOT}/", ""),
             "audit": hunt.audit,
         }
         # A basic string of TOML is written like one of JSON.
