@@ -19,8 +19,8 @@ SPARK_VENVS    := .cache/venvs
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-failed test-quick test-java test-spark test-spark-versions \
         test-node test-go test-real test-audited check \
-        exhaustive simulate simulate-real lint types layers generated generate format bench docs \
-        clean lock
+        exhaustive simulate simulate-real planted lint types layers generated generate format bench \
+        docs clean lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,10 @@ simulate: $(STAMP) ## clusters with clients and faults, each from one number: ma
 
 simulate-real: $(STAMP) ## the same plans and laws with three real brokers: make simulate-real PLANS=20
 	$(BIN)/python -m tests.simulation.real --plans $(or $(PLANS),20) $(ARGS)
+
+planted: $(STAMP) ## planted bugs, and what the simulator finds of them; an hour for all: make planted ARGS="--bug NAME"
+	$(BIN)/python -m tests.simulation.planted --jobs $(or $(SIM_JOBS),2) $(ARGS)
+	$(BIN)/python docs/generate
 
 check: lint types layers generated ## everything that needs no test run
 

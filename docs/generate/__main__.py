@@ -26,6 +26,7 @@ import fault_rules
 import faults
 import group_states
 import laws
+import planted_bugs
 import replica_fetcher
 import sasl_states
 import tables
@@ -51,6 +52,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "faults.md": faults.page,
     REFERENCE / "fault-rules.md": fault_rules.page,
     REFERENCE / "laws.md": laws.page,
+    REFERENCE / "planted-bugs.md": planted_bugs.page,
     REFERENCE / "replica-fetcher.md": replica_fetcher.page,
     REFERENCE / "sasl-connection.md": sasl_states.page,
     REFERENCE / "tables.md": tables.page,

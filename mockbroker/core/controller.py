@@ -228,7 +228,8 @@ class Controller:
             size = max(map(len, groups))
             largest = [group for group in groups if len(group) == size]
             if all(self.node_id not in group for group in largest):
-                self.take_over(min(largest[0]))
+                alive = [node_id for node_id in largest[0] if self._is_up(node_id)]
+                self.take_over(min(alive or largest[0]))
 
     # -- sessions and fencing ----------------------------------------------------------------------
 

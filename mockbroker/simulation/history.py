@@ -217,6 +217,8 @@ class History:
         self.owned: list[Owned] = []
         # Who leads, as metadata said: by topic id, partition and leader epoch.
         self.leaders: dict[tuple[bytes, int, int], set[int]] = {}
+        # Answers that cannot be answers to what was asked, in a sentence each.
+        self.misfits: list[str] = []
         self.counts: Counter[str] = Counter()
         self._turns = 0
 

@@ -139,11 +139,11 @@ def open_transactions(cluster: Cluster) -> list[str]:
 
 
 def groups_at_work(cluster: Cluster) -> list[str]:
-    """The groups that are neither stable nor empty, with their state."""
+    """The groups that have members or wait for something, with their state."""
     return [
         f"{view.group} is {view.state}"
         for view in group_views(cluster)
-        if view.state not in ("Stable", "Empty", "Dead")
+        if view.state not in ("Empty", "Dead")
     ]
 
 

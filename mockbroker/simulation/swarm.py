@@ -51,6 +51,7 @@ _EFFECTS: tuple[dict[str, Any], ...] = (
     {"close": {"phase": "after"}},
     {"throttle": {"by": 100}},
 )
+_OUTAGE = "outage"  # most brokers end one after the other, and come back in another order
 _ERRORS = ("NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "COORDINATOR_LOAD_IN_PROGRESS")
 _APIS = (
     "Produce",
@@ -89,7 +90,7 @@ class _Drawing:
         rng = self._rng
         settings = self._settings()
         clients = self._clients(settings)
-        steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35)))
+        steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35, 50)))
         return Plan(seed=self._seed, settings=settings, clients=clients, steps=steps)
 
     # -- the cluster -------------------------------------------------------------------------------
@@ -112,8 +113,8 @@ class _Drawing:
             configs["mockbroker.replication"] = "stepwise"
         if self._chance(0.2):
             configs["unclean.leader.election.enable"] = "true"
-        if self._chance(0.3):
-            configs["replica.lag.time.max.ms"] = rng.choice(("1000", "10000"))
+        if self._chance(0.5):
+            configs["replica.lag.time.max.ms"] = rng.choice(("1000", "1000", "10000"))
         if self._chance(0.3):
             configs["mockbroker.coordinator.load.ms"] = rng.choice(("50", "500"))
         topics = [
@@ -221,13 +222,14 @@ class _Drawing:
         for own, share in (
             (plans.ADD_RULE, 0.4),
             (plans.CRASH_CLIENT, 0.3),
-            (plans.RESTART, 0.1),
+            (plans.RESTART, 0.2),
+            (_OUTAGE, 0.3),
         ):
             if self._chance(share):
                 kinds.append(own)
         if self._chance(0.06):
             kinds += [plans.SNAPSHOT, plans.RESTORE]
-        steps: list[Step] = []
+        steps = self._slow_links(names.nodes) if self._chance(0.3) else []
         for _ in range(count):
             steps += self._some_steps(rng.choice(kinds), settings, clients, names)
         return sorted(steps, key=lambda step: step.at_ms)
@@ -259,6 +261,8 @@ class _Drawing:
                     Step(at_ms=at_ms, do=name, arguments=self._rule()),
                     Step(at_ms=later, do=plans.REMOVE_RULES),
                 ]
+            case _ if name == _OUTAGE:
+                return self._outage(at_ms, names.nodes)
             case plans.CRASH_CLIENT:
                 arguments: dict[str, Any] | None = {"client": rng.choice(clients).name}
             case plans.RESTART | plans.SNAPSHOT | plans.RESTORE:
@@ -274,6 +278,37 @@ class _Drawing:
                 later += rng.choice((10, 300, 1_500, 5_000, 12_000))
                 same = {key: arguments[key] for key in kept if key in arguments}
                 steps.append(Step(at_ms=later, do=remedy, arguments={**same, **added}))
+        return steps
+
+    def _slow_links(self, nodes: tuple[int, ...]) -> list[Step]:
+        """Messages between brokers take their time, until the network is healed."""
+        delay_ms = self._rng.choice((1, 10, 50, 300))
+        return [
+            Step(at_ms=0, do="cut_network", arguments={"nodes": node, "delay": delay_ms})
+            for node in self._rng.sample(nodes, self._rng.randint(1, len(nodes)))
+        ]
+
+    def _outage(self, at_ms: int, nodes: tuple[int, ...]) -> list[Step]:
+        """Most brokers stop within a short time, so that partitions lose one replica after the
+        other, and then the last one.
+        """
+        rng = self._rng
+        gap_ms = rng.choice((10, 300, 2_000))
+        ways: tuple[str, ...] = ("controlled", "unclean", "unclean", "power_loss")
+        ways = ways if self._chance(0.5) else ("controlled",)
+        fence_after = rng.choice((0, 0, 1_000))
+        stopped = rng.sample(nodes, rng.randint(max(1, len(nodes) - 2), len(nodes)))
+        steps = []
+        for node in stopped:
+            at_ms += rng.randint(0, gap_ms)
+            arguments: dict[str, Any] = {"node": node, "how": rng.choice(ways)}
+            if arguments["how"] == "unclean":
+                arguments["fence_after"] = fence_after
+            steps.append(Step(at_ms=at_ms, do="stop_broker", arguments=arguments))
+        at_ms += rng.choice((0, 500, 4_000))
+        for node in rng.sample(stopped, len(stopped)):
+            at_ms += rng.randint(0, gap_ms)
+            steps.append(Step(at_ms=at_ms, do="start_broker", arguments={"node": node}))
         return steps
 
     def _rule(self) -> dict[str, Any]:

@@ -122,12 +122,16 @@ class SimulatedClient:
         self.rng = rng
         self._leaders.clear()
         self._coordinators.clear()
+        self.begin()
         if self.settings.start_ms:
             yield Sleep(self.settings.start_ms)
         try:
             yield from self.live()
         except GaveUp:
             self.history.counts["clients gave up"] += 1
+
+    def begin(self) -> None:
+        """A life begins: forget what a former one kept in memory."""
 
     def live(self) -> Script:
         """What this kind of client does."""

@@ -13,10 +13,16 @@ from mockbroker.simulation.clients.base import (
     GaveUp,
     SimulatedClient,
 )
+from mockbroker.simulation.clients.fetch_sessions import FetchSession, Key, sessionless
 from mockbroker.simulation.history import Commit, Found, Read
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
 from mockbroker_protocol import ApiKey, ErrorCode
-from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from mockbroker_protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+)
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -45,12 +51,18 @@ _EARLIEST = -2
 _LATEST = -1
 _MAX_WAIT_MS = 200
 _FETCH_BYTES = 16_384
+_SESSIONS_SHARE = 0.7
 
 # base offset i64 | length i32 | leader epoch i32 | magic i8 | crc u32 | attributes i16
 # | last offset delta i32 | base and max timestamp i64 | producer id i64
 _HEAD = struct.Struct(">qiibIhiqqq")
 _CONTROL = 0x20
 _LENGTH_OVERHEAD = 12
+
+
+def _named(key: str | bytes) -> tuple[str, bytes]:
+    """The name and the id that a request has for a topic: one of them is empty."""
+    return (key, bytes(16)) if isinstance(key, str) else ("", key)
 
 
 def one_piece(records: Any) -> bytes | memoryview:
@@ -65,6 +77,12 @@ class Reading(SimulatedClient):
 
     positions: dict[TP, int]
     _epochs: dict[TP, int]  # the leader epoch of what was read last
+    _sessions: dict[int, FetchSession]  # by broker
+    _keeps_sessions: bool
+
+    def begin(self) -> None:
+        self._sessions = {}
+        self._keeps_sessions = self.rng.random() < _SESSIONS_SHARE
 
     # -- positions ---------------------------------------------------------------------------------
 
@@ -191,19 +209,25 @@ class Reading(SimulatedClient):
             return
         node_id = self.rng.choice(sorted(by_node))
         version = self.versions.of(ApiKey.FETCH)
-        request = self._fetch(version, by_node[node_id])
+        session = self._sessions.setdefault(node_id, FetchSession())
+        asked = set(by_node[node_id])
+        request = self._fetch(version, by_node[node_id], session)
         try:
             response = yield Call(node_id, ApiKey.FETCH, version, request, self.patience_ms())
         except (Disconnected, RequestTimedOut):
+            session.lost()
             yield self.backoff()
             yield from self.refresh()
             return
         self.history.counts["fetches answered"] += 1
+        session.answered(response.error_code, response.session_id)
         stale = bool(response.error_code)
         for topic in response.responses:
             name = topic.topic or self.topic_name(topic.topic_id) or ""
             for data in topic.partitions:
                 tp = (name, data.partition_index)
+                if tp not in asked:
+                    self._misfit(f"was told of {name}-{data.partition_index}, and did not ask")
                 if tp not in self.positions:
                     continue
                 if data.error_code == _OUT_OF_RANGE:
@@ -229,34 +253,41 @@ class Reading(SimulatedClient):
                 by_node.setdefault(leader.node_id, []).append(tp)
         return by_node
 
-    def _fetch(self, version: int, partitions: list[TP]) -> FetchRequest:
-        topics: dict[str, FetchTopic] = {}
+    def _fetch(self, version: int, partitions: list[TP], session: FetchSession) -> FetchRequest:
+        by_id = version >= _TOPIC_IDS_SINCE
+        wanted: dict[Key, FetchPartition] = {}
         for tp in partitions:
-            name, index = tp
             leader = self._leaders[tp]
-            topic = topics.get(name)
-            if topic is None:
-                by_id = version >= _TOPIC_IDS_SINCE
-                topic = topics[name] = FetchTopic(
-                    "" if by_id else name, leader.topic_id if by_id else bytes(16), []
-                )
-            topic.partitions.append(
-                FetchPartition(
-                    index,
-                    leader.epoch,
-                    self.positions[tp],
-                    self._epochs.get(tp, -1),
-                    -1,
-                    _FETCH_BYTES,
-                )
+            wanted[leader.topic_id if by_id else tp[0], tp[1]] = FetchPartition(
+                tp[1],
+                leader.epoch,
+                self.positions[tp],
+                self._epochs.get(tp, -1),
+                -1,
+                _FETCH_BYTES,
             )
+        wish = session.ask(wanted) if self._keeps_sessions else sessionless(wanted)
+        topics: dict[str | bytes, FetchTopic] = {}
+        for (key, _), partition in wish.listed.items():
+            topic = topics.setdefault(key, FetchTopic(*_named(key), []))
+            topic.partitions.append(partition)
+        forgotten: dict[str | bytes, ForgottenTopic] = {}
+        for key, index in wish.forgotten:
+            gone = forgotten.setdefault(key, ForgottenTopic(*_named(key), []))
+            gone.partitions.append(index)
         return FetchRequest(
             max_wait_ms=_MAX_WAIT_MS,
             min_bytes=1,
             max_bytes=_FETCH_BYTES * 4,
             isolation_level=1 if self.settings.read_committed else 0,
+            session_id=wish.session_id,
+            session_epoch=wish.session_epoch,
             topics=list(topics.values()),
+            forgotten_topics_data=list(forgotten.values()),
         )
+
+    def _misfit(self, what: str) -> None:
+        self.history.misfits.append(f"{self.name} {what}")
 
     def _take_records(self, tp: TP, data: Any) -> None:
         """Move on over what was fetched, and note what the application is given of it."""
@@ -268,10 +299,12 @@ class Reading(SimulatedClient):
         piece = one_piece(data.records)
         committed = self.settings.read_committed
         # Producers whose transaction was aborted, from an offset on (CompletedFetch).
+        limit = data.last_stable_offset if committed else data.high_watermark
         aborted = sorted((a.first_offset, a.producer_id) for a in data.aborted_transactions or ())
         active: set[int] = set()
         position = self.positions[tp]
         at, end = 0, len(piece)
+        first = int.from_bytes(piece[:8], "big")
         history = self.history
         now_ms = history.now_ms()
         while at + _HEAD.size <= end:
@@ -282,12 +315,16 @@ class Reading(SimulatedClient):
                 break  # a part of a batch
             at += _LENGTH_OVERHEAD + length
             last = base + delta
+            if base >= limit:
+                self._misfit(f"was given {tp[0]}-{tp[1]} at {base}, and told to read below {limit}")
             while aborted and aborted[0][0] <= last:
                 active.add(aborted.pop(0)[1])
             control = attributes & _CONTROL
             if control:
                 active.discard(producer_id)
             if last < position:
+                if base == first:
+                    self._misfit(f"asked for {tp[0]}-{tp[1]} at {position}, and was given {base}")
                 continue
             position = last + 1
             self._epochs[tp] = epoch

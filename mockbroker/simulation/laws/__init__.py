@@ -22,11 +22,13 @@ from mockbroker.simulation.laws.of_history import HISTORY_LAWS
 from mockbroker.simulation.laws.records import AcknowledgedKept
 from mockbroker.simulation.laws.replication import (
     AcknowledgedAlways,
+    ControllerLives,
     HighWatermarkRises,
     Losses,
     OneLeaderAnEpoch,
     ReplicasAgree,
     StableOffsetFollows,
+    UncleanOnlyWhereAllowed,
     WatermarksInOrder,
 )
 from mockbroker.simulation.plan import Step
@@ -41,6 +43,8 @@ STATE_LAWS: tuple[type[Law], ...] = (
     WatermarksInOrder,
     HighWatermarkRises,
     OneLeaderAnEpoch,
+    ControllerLives,
+    UncleanOnlyWhereAllowed,
     ReplicasAgree,
     StableOffsetFollows,
 )

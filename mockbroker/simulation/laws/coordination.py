@@ -101,6 +101,18 @@ class Answered(HistoryLaw):
         )
 
 
+class FetchesFit(HistoryLaw):
+    """A Fetch is answered with what it, or its session, asked for: these partitions, and records
+    from these offsets on, below the watermark that the answer tells.
+    """
+
+    name = "fetches are answered as asked"
+
+    def conclude(self) -> None:
+        for sentence in self.judge.history.misfits:
+            self.broken(sentence)
+
+
 _SLACK_MS = 1_000
 _COMMIT_MS = 5_000  # offsets.commit.timeout.ms
 _BETWEEN_BROKERS_MS = 30_000  # request.timeout.ms

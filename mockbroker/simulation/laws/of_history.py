@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from mockbroker.simulation.history import History
 from mockbroker.simulation.laws.base import HistoryLaw, Judge
-from mockbroker.simulation.laws.coordination import Answered, AtRest, CommitsKept, OwnedOnce
+from mockbroker.simulation.laws.coordination import (
+    Answered,
+    AtRest,
+    CommitsKept,
+    FetchesFit,
+    OwnedOnce,
+)
 from mockbroker.simulation.laws.records import (
     AcknowledgedKept,
     EpochsRise,
@@ -25,6 +31,7 @@ HISTORY_LAWS: tuple[type[HistoryLaw], ...] = (
     ProducersFenced,
     TransactionsWhole,
     ReadsKept,
+    FetchesFit,
     OwnedOnce,
     CommitsKept,
     Answered,

@@ -274,6 +274,44 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
         self._suspect.clear()
 
 
+class ControllerLives(Law):
+    """The active controller is a broker that is registered and not fenced, as long as there is
+    one that hears the controller.
+    """
+
+    name = "the controller is alive"
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+        controller_id, brokers = self.laws.cluster.controller_id, self.laws.cluster.brokers
+        broker = brokers.get(controller_id)
+        if broker is not None and not broker.fenced:
+            return
+        alive = [b.node_id for b in brokers.values() if not b.fenced and b.hears_controller]
+        if alive:
+            self.broken(f"the controller is broker {controller_id}, while {alive} are alive")
+
+
+class UncleanOnlyWhereAllowed(Law):
+    """Nobody out of sync is elected unless somebody asks for it, or the topic allows it, or it is
+    the last leader that was known (KIP-966).
+    """
+
+    name = "unclean elections are allowed"
+
+    def happened(self, event: Event) -> None:
+        if not isinstance(event, LeaderChanged) or not event.unclean:
+            return
+        cluster = self.laws.cluster
+        topic = cluster.topics.get(event.topic)
+        if topic is None or cluster.elr_enabled or event.reason == "unclean election":
+            return
+        if not topic.configs.unclean_leader_election_enable:
+            self.broken(
+                f"{event.topic}-{event.partition}: {event.leader_id} was elected out of sync "
+                f"({event.reason})"
+            )
+
+
 class Losses(Law):
     """Not a law, but what laws forgive: what unclean elections and lost disks may take."""
 

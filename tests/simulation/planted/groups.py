@@ -1,0 +1,209 @@
+"""Bugs of groups of both kinds, and of the offsets they commit."""
+
+from __future__ import annotations
+
+from mockbroker.core.groups import loader
+from mockbroker.core.groups.base import GroupBase
+from mockbroker.core.groups.classic import ClassicGroup
+from mockbroker.core.groups.consumer import reconcile
+from mockbroker.core.groups.consumer.base import ConsumerGroupBase
+from mockbroker.core.groups.members import Roster
+from mockbroker.core.groups.rounds import GroupRounds
+from mockbroker.core.groups.shard import GroupShard
+from tests.simulation.planted.planting import Planting, planted, rewritten
+
+
+@planted("A new generation has the number of the one before.")
+def generation_stays() -> Planting:
+    return rewritten(
+        GroupRounds._complete_join,
+        "self.generation += 1",
+        "self.generation = max(self.generation, 1)",
+    )
+
+
+@planted("Assignments that belong to an earlier generation are taken.")
+def late_assignments_count() -> Planting:
+    return rewritten(
+        GroupRounds._check_sync,
+        "if sync.generation != self.generation:",
+        "if sync.generation > self.generation:",
+    )
+
+
+@planted("A member of an earlier generation may commit.")
+def late_commits_count() -> Planting:
+    return rewritten(
+        GroupBase.check_commit,
+        "if generation != self.generation:",
+        "if generation > self.generation:",
+    )
+
+
+@planted("Members that have not joined in time stay in the group.")
+def absent_members_stay() -> Planting:
+    return rewritten(
+        GroupRounds._complete_join,
+        "if member.join_slot is None and member.instance_id is None:",
+        "if member.join_slot is None and member.instance_id is not None:",
+    )
+
+
+@planted("A group with a leader that is gone gets no other one.")
+def leader_is_not_replaced() -> Planting:
+    return rewritten(Roster.remove, "self.leader = next(iter(self.members), None)", "pass")
+
+
+@planted("Followers that wait for their assignment are not answered.")
+def followers_get_no_assignment() -> Planting:
+    return rewritten(
+        GroupRounds._propagate,
+        "if slot is not None:",
+        "if slot is not None and self.roster.leader == member.member_id:",
+    )
+
+
+@planted("A rebalance does not tell those who wait for an assignment.")
+def rebalance_leaves_syncs_waiting() -> Planting:
+    return rewritten(
+        GroupRounds._prepare_rebalance,
+        "self._propagate({}, ErrorCode.REBALANCE_IN_PROGRESS, now_ms)",
+        "pass",
+    )
+
+
+@planted("The session of a member that is gone never ends.")
+def sessions_never_end() -> Planting:
+    return rewritten(
+        GroupRounds._on_tick,
+        "self._on_session_end(lease, now_ms)",
+        "continue",
+    )
+
+
+@planted("Members that do not send SyncGroup are waited for without end.")
+def sync_has_no_deadline() -> Planting:
+    return rewritten(
+        GroupRounds._complete_join,
+        "self._sync_deadline_ms = self._patient(now_ms) + roster.rebalance_timeout_ms()",
+        "pass",
+    )
+
+
+@planted("A join phase with members that do not come back has no end.")
+def join_has_no_deadline() -> Planting:
+    return rewritten(
+        GroupRounds._prepare_rebalance,
+        "self._join_deadline_ms = self._patient(now_ms) + timeout_ms",
+        "pass",
+    )
+
+
+@planted("A member's assignment is stored, and then told under the generation after it.")
+def stored_assignments_of_the_past() -> Planting:
+    return rewritten(
+        GroupRounds._on_assignment_persisted,
+        "persist.image.generation == self.generation and self.state is State.COMPLETING",
+        "self.state is State.COMPLETING",
+    )
+
+
+@planted("The former self of a static member goes on unfenced.")
+def static_members_are_not_fenced() -> Planting:
+    return rewritten(
+        GroupBase.validate_member, "if holder != member_id:", "if holder != member_id and False:"
+    )
+
+
+@planted("What a static member waits for stays unanswered when its next self comes.")
+def replaced_member_is_not_answered() -> Planting:
+    return rewritten(
+        ClassicGroup._replace_static,
+        "self._answer_parked(old, ErrorCode.FENCED_INSTANCE_ID, old_id)",
+        "old.join_slot = old.sync_slot = None",
+    )
+
+
+@planted("When the coordinator moves, members that wait are not answered.")
+def unloading_leaves_members_waiting() -> Planting:
+    return rewritten(
+        ClassicGroup._on_unload,
+        "self._answer_parked(member, unload.error, member.member_id)",
+        "pass",
+    )
+
+
+@planted("A consumer is given a partition that its owner has not given up yet.")
+def partitions_change_hands_too_early() -> Planting:
+    return rewritten(
+        reconcile._is_free,
+        "plan.owner_epoch(topic_id, partition) == NO_EPOCH",
+        "plan.owner_epoch(topic_id, partition) <= plan.epoch",
+    )
+
+
+@planted("A consumer that is to give partitions up is not waited for.")
+def revoking_is_not_awaited() -> Planting:
+    return rewritten(
+        reconcile._advance,
+        "must_revoke = bool(lost) and owns_any(plan.reported, lost)",
+        "must_revoke = False",
+    )
+
+
+@planted("What a consumer has given up is still taken for owned.")
+def revoked_stays_owned() -> Planting:
+    return rewritten(ConsumerGroupBase._exchange, "self._free(old.revoking, old.epoch)", "pass")
+
+
+@planted("What a consumer has still to give up is taken for free.")
+def revoking_counts_as_free() -> Planting:
+    return rewritten(ConsumerGroupBase._exchange, "self._own(new.revoking, new.epoch)", "pass")
+
+
+@planted("A member that keeps its partitions is given the epoch before its own.")
+def member_epoch_goes_back() -> Planting:
+    return rewritten(
+        reconcile._at_epoch,
+        "epoch=epoch, previous_epoch=member.epoch",
+        "epoch=max(epoch - 1, 1), previous_epoch=member.epoch",
+    )
+
+
+@planted("Committed offsets that are not in the log count all the same.")
+def unwritten_commits_count() -> Planting:
+    return rewritten(GroupShard.commit, "if error is NONE:", "if True:")
+
+
+@planted("Offsets committed in a transaction are lost when the coordinator moves.")
+def loading_ignores_markers() -> Planting:
+    return rewritten(loader.load, "_replay_control(shard.offsets, header, record)", "continue")
+
+
+@planted("A coordinator that moves takes offsets of open transactions for committed.")
+def loading_commits_what_is_pending() -> Planting:
+    return rewritten(loader._store_offset, "elif producer_id < 0:", "elif producer_id is not None:")
+
+
+@planted("A coordinator that moves reads only what is below the high watermark.")
+def loading_stops_at_the_watermark() -> Planting:
+    return rewritten(
+        loader.load,
+        "if header.is_control:",
+        "if header.base_offset >= shard.partition.high_watermark:\n            break\n"
+        "        if header.is_control:",
+    )
+
+
+@planted("The tombstone of an offset is passed over when the log is read.")
+def tombstones_are_passed_over() -> Planting:
+    return rewritten(loader._store_offset, "offsets.remove(*key)", "pass")
+
+
+@planted("Of two offsets for a partition the older one stays in force.")
+def first_commit_stays() -> Planting:
+    return rewritten(
+        GroupShard.commit,
+        "store.commit(group_id, topic, partition, value)",
+        "store.get(group_id, topic, partition) or store.commit(group_id, topic, partition, value)",
+    )

@@ -1,0 +1,87 @@
+"""Bugs of metadata on its way to brokers: images that are old, and taking over the newest."""
+
+from __future__ import annotations
+
+from mockbroker.core.metadata_publisher import MetadataPublisher
+from mockbroker.core.partition import Partition
+from tests.simulation.planted.planting import Planting, planted, rewritten
+
+
+@planted("A stale leader's log is not parted from the newest image's partition.")
+def stale_leader_has_no_replica() -> Planting:
+    return rewritten(
+        MetadataPublisher.own,
+        "own[leader.node_id] = Replica(leader.node_id, current.log, current.high_watermark)",
+        "pass",
+    )
+
+
+@planted("The controller changes partitions under the eyes of brokers that cannot hear of it.")
+def images_are_not_parted() -> Planting:
+    return rewritten(MetadataPublisher.own, "if not holders:", "if holders is not None:")
+
+
+@planted("A broker that hears the controller again does not apply what has changed.")
+def nothing_is_applied() -> Planting:
+    return rewritten(MetadataPublisher.hear, "self._apply(broker, partition)", "continue")
+
+
+@planted("What was kept for the controller is not sent when the controller is heard again.")
+def forwarded_requests_are_forgotten() -> Planting:
+    return rewritten(MetadataPublisher.hear, "for go in waiting:\n        go()", "pass")
+
+
+@planted("Coordinators are not told that their broker hears the controller again.")
+def coordinators_hear_nothing() -> Planting:
+    return rewritten(MetadataPublisher.hear, "self._tell_coordinators(broker)", "pass")
+
+
+@planted("Whoever waits on a stale leader is not told that it leads no longer.")
+def stale_waiters_wait_on() -> Planting:
+    return rewritten(
+        MetadataPublisher._apply,
+        "known.take_metadata(current)\n        known.notify()",
+        "known.take_metadata(current)",
+    )
+
+
+@planted("A broker that led without knowing better brings no log of its own.")
+def stale_leader_brings_no_log() -> Planting:
+    return rewritten(
+        MetadataPublisher._bring_log, "if known.leader_id == node_id:", "if known.leader_id < 0:"
+    )
+
+
+@planted("A broker that hears late of its leadership does not begin its epoch.")
+def late_leader_begins_no_epoch() -> Planting:
+    return rewritten(MetadataPublisher._bring_log, "current.begin_epoch(new_leader=True)", "pass")
+
+
+@planted("A leader that hears the controller again takes its followers for as far as it is.")
+def leading_on_trusts_followers() -> Planting:
+    return rewritten(
+        MetadataPublisher._lead_on,
+        "n: followers.get(n) or FollowerState.unknown(n, in_sync=n in known.isr, now_ms=now_ms)",
+        "n: FollowerState.caught_up(n, known.log, now_ms)",
+    )
+
+
+@planted("A leader that hears the controller again does not hear of its new ISR.")
+def leading_on_keeps_the_isr() -> Planting:
+    return rewritten(MetadataPublisher._lead_on, "known.take_metadata(current)", "pass")
+
+
+@planted("Brokers that lose the controller go on to share logs with those that hear it.")
+def losing_parts_no_logs() -> Planting:
+    return rewritten(
+        MetadataPublisher.lose, "cluster.replication.assignment_changed(partition)", "continue"
+    )
+
+
+@planted("A broker does not take over the ISR of the newest image.")
+def isr_is_not_taken_over() -> Planting:
+    return rewritten(
+        Partition.take_metadata,
+        "self.replicas, self.isr, self.isr_in_flight = newer.replicas, newer.isr, []",
+        "self.replicas, self.isr_in_flight = newer.replicas, []",
+    )

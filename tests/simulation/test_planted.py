@@ -1,0 +1,140 @@
+"""Bugs that are planted are there, are gone again, and are found by the simulator."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+
+import pytest
+
+from mockbroker.simulation.plan import Plan
+from tests.simulation.planted.hunting import violations_with
+from tests.simulation.planted.planting import (
+    PlantingError,
+    _rewritten,
+    load_all,
+    put,
+    replaced,
+    rewritten,
+)
+from tests.simulation.planted.results import RESULTS, read
+
+BUGS_MIN = 60
+
+QUICK = 10  # schedules
+
+# Bugs that a few schedules are enough for, and a law that catches each.
+FOUND = {
+    "leader-epoch-stays": "one leader an epoch",
+    "fenced-controller-stays": "the controller is alive",
+    "found-again-and-still-fenced": "everything comes to rest",
+    "read-committed-reads-all": "fetches are answered as asked",
+    "aborts-of-the-first-batch-only": "transactions are whole",
+    "waiting-fetch-has-no-timeout": "requests are answered in time",
+    "sessions-forget-nothing": "fetches are answered as asked",
+    "sessions-keep-first-offsets": "fetches are answered as asked",
+    "generation-stays": "partitions are owned once",
+    "truncation-keeps-last-epoch": "time goes on",
+    "followers-copy-no-epochs": "replicas agree",
+    "marker-below-watermark-holds": "the last stable offset follows",
+    "aborts-begin-at-their-marker": "transactions are whole",
+    "log-end-misses-last-record": "offsets are dense",
+    "followers-append": "replicas agree",
+}
+
+
+def test_there_are_many_bugs_of_every_area() -> None:
+    areas = Counter(bug.area for bug in load_all().values())
+    assert areas.total() >= BUGS_MIN
+    assert set(areas) == {
+        "controller",
+        "coordinators",
+        "fetching",
+        "groups",
+        "journal",
+        "log",
+        "metadata",
+        "producing",
+        "replication",
+        "snapshots",
+        "transactions",
+    }
+
+
+def test_no_two_bugs_are_the_same() -> None:
+    sentences = Counter(bug.wrong for bug in load_all().values())
+    assert [sentence for sentence, count in sentences.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("name", load_all())
+def test_a_bug_is_there_while_it_is_planted_and_gone_afterwards(name: str) -> None:
+    """What it is planted into is still what it says: a fragment that is not there is an error."""
+    bug = load_all()[name]
+    with bug.plant():
+        pass
+    assert not _rewritten
+    with bug.plant():
+        pass
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_the_law_catches_the_bug(name: str) -> None:
+    bug = load_all()[name]
+    laws = ({each.law for each in violations_with([bug], seed)} for seed in range(QUICK))
+    assert any(FOUND[name] in broken for broken in laws)
+
+
+def test_the_results_are_of_the_bugs_that_there_are() -> None:
+    assert list(read(RESULTS)) == list(load_all())
+
+
+# -- planting -------------------------------------------------------------------------------------
+
+
+def _wage(hours: int) -> int:
+    return hours * 12
+
+
+def test_a_function_says_something_else_while_it_is_rewritten() -> None:
+    with rewritten(_wage, "hours * 12", "hours * 13"):
+        assert _wage(2) == 26
+    assert _wage(2) == 24
+
+
+def test_a_function_may_be_rewritten_twice() -> None:
+    with ExitStack() as stack:
+        stack.enter_context(rewritten(_wage, "hours *", "(hours + 1) *"))
+        stack.enter_context(rewritten(_wage, "12", "10"))
+        assert _wage(2) == 30
+    assert _wage(2) == 24
+
+
+def test_a_fragment_that_is_not_there_cannot_be_rewritten() -> None:
+    with pytest.raises(PlantingError, match="0 times"), rewritten(_wage, "* 14", "* 13"):
+        pass
+    assert _wage(1) == 12
+
+
+def test_a_bug_in_code_that_closes_over_something_keeps_what_it_closes_over() -> None:
+    rate = 3
+
+    def price(count: int) -> int:
+        return rate * count
+
+    with rewritten(price, "rate * count", "rate + count"):
+        assert price(4) == 7
+    assert price(4) == 12
+
+
+def test_what_a_class_does_not_have_cannot_be_replaced() -> None:
+    with pytest.raises(PlantingError), replaced(Plan, "no_such_thing", 1):
+        pass
+
+
+def test_a_table_says_something_else_for_a_while() -> None:
+    table = {"one": 1}
+    with put(table, "one", 2):
+        assert table == {"one": 2}
+    assert table == {"one": 1}
+    with pytest.raises(PlantingError), put(table, "two", 2):
+        pass
