@@ -152,12 +152,16 @@ def group_members(cluster: Cluster) -> dict[str, list[str]]:
     return {view.group: [each.member_id for each in view.members] for view in group_views(cluster)}
 
 
-def is_stranded(partition: Partition) -> bool:
+def is_stranded(partition: Partition, *, configured: bool) -> bool:
     """Whether nobody is elected here, as by Kafka: only brokers are eligible that hold no replica
-    any more since a reassignment.
+    any more since a reassignment, or none are since a config of the topic was written.
     """
+    if partition.leader_id >= 0:
+        return False
     eligible = set(partition.elr)
-    return partition.leader_id < 0 and bool(eligible) and not eligible & set(partition.replicas)
+    if not eligible:
+        return configured and not partition.isr and not partition.last_known_elr
+    return not eligible & set(partition.replicas)
 
 
 def is_coordinator_log(topic: str) -> bool:

@@ -27,6 +27,7 @@ from mockbroker.core.faults.rules import parse_plan as parse_rules
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.image import ClusterImage
 from mockbroker.core.snapshot.restore import RestoreError, restore
+from mockbroker.core.topic import Topic
 from mockbroker.simulation import observe
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.clients import client_of
@@ -107,6 +108,7 @@ class World:
         self.on_client_crashed: list[Callable[[SimulatedClient], None]] = []
         self._busy_ms = 0  # since when no time has passed, and how much was told since
         self._at_once = 0
+        self.configured: set[bytes] = set()  # topics by id, whose configs were written
         settings = plan.settings
         nodes = range(1, settings.brokers + 1)
         self.cluster = self._made([BrokerSpec(node_id) for node_id in nodes])
@@ -137,7 +139,11 @@ class World:
 
     def _observe(self) -> None:
         self.cluster.on_event.append(self._happened)
+        self.cluster.on_configs_changed.append(self._configured)
         self.laws.watch(self.cluster)
+
+    def _configured(self, topic: Topic) -> None:
+        self.configured.add(topic.topic_id)
 
     def serve(self, cluster: Cluster | None = None) -> None:
         """Give addresses to brokers that have none."""
@@ -272,7 +278,8 @@ class World:
         ]
         stranded = False
         for partition in observe.partitions(cluster):
-            if observe.is_stranded(partition):
+            configured = partition.topic.topic_id in self.configured
+            if observe.is_stranded(partition, configured=configured):
                 stranded = True
             else:
                 found += self._unsettled_partition(partition)

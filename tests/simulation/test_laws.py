@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from mockbroker.core.events import RecordsRemoved
+from mockbroker.core.events import LeaderChanged, RecordsRemoved
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.partition import Partition
+from mockbroker.core.replication.elections import ELR_FEATURE
 from mockbroker.core.replication.replica import Replica
 from mockbroker.simulation import LAWS, Plan, Settings, TopicSettings
 from mockbroker.simulation import history as happened
@@ -256,10 +257,31 @@ def a_broker_that_runs_and_stays_fenced(world: World) -> None:
     world.laws.conclude()
 
 
+def a_controller_that_is_fenced(world: World) -> None:
+    controller = world.cluster.brokers[world.cluster.controller_id]
+    controller.fenced = True
+    partition_of(world).notify()
+    world.look()
+
+
+def an_unclean_election_that_nobody_allows(world: World) -> None:
+    world.cluster.features.set_levels({ELR_FEATURE: 0})
+    event = LeaderChanged(0, "orders", 0, 2, 1, 1, (2,), True, "session expired")
+    world.cluster.tell(event)
+
+
+def an_answer_to_another_fetch(world: World) -> None:
+    world.history.misfits.append("r asked for orders-0 and was given orders-1")
+    world.laws.conclude()
+
+
 BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("watermarks are in order", watermarks_out_of_order),
     ("the high watermark rises", a_watermark_that_goes_back),
     ("one leader an epoch", two_leaders_of_an_epoch),
+    ("the controller is alive", a_controller_that_is_fenced),
+    ("unclean elections are allowed", an_unclean_election_that_nobody_allows),
+    ("fetches are answered as asked", an_answer_to_another_fetch),
     ("replicas agree", a_follower_in_sync_that_has_nothing),
     ("replicas agree", a_follower_in_sync_with_other_records),
     ("leader epochs rise", a_leader_epoch_that_goes_back),

@@ -111,8 +111,8 @@ def unclean_elections_always() -> Planting:
 def eligible_for_ever() -> Planting:
     return rewritten(
         PartitionChange._populate_elr,
-        "if not elr_enabled or len(self.isr) >= partition.effective_min_isr:",
-        "if not elr_enabled or len(self.isr) > partition.effective_min_isr:",
+        "if not elr_enabled or len(self.isr) >= self._min_isr():",
+        "if not elr_enabled or len(self.isr) > self._min_isr():",
     )
 
 

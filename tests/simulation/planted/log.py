@@ -10,7 +10,7 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 
 @planted("A log that is cut at its end keeps what it knew of the producers it cut away.")
 def truncation_keeps_producers() -> Planting:
-    return rewritten(ReplicaLog.truncate, "self.replay_producers()", "pass")
+    return rewritten(ReplicaLog.truncate, "self._replay_producers()", "pass")
 
 
 @planted("A log that is cut at its end keeps the leader epochs it cut away.")
@@ -98,7 +98,11 @@ def duplicates_are_appended() -> Planting:
 
 @planted("A transaction whose marker is not replicated yet does not hold the LSO back.")
 def unreplicated_markers_count() -> Planting:
-    return rewritten(ProducerStates.append_marker, "self._unreplicated[first] = offset", "pass")
+    return rewritten(
+        ProducerStates.append_marker,
+        "self._unreplicated[first] = self.last_marker = offset",
+        "pass",
+    )
 
 
 @planted("A marker right below the high watermark still holds the LSO back.")

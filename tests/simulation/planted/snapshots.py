@@ -78,7 +78,7 @@ def reassignments_are_not_restored() -> Planting:
 
 @planted("A broker whose session was running out is fenced no more after a restart.")
 def fencing_is_not_restored() -> Planting:
-    return rewritten(restore._begin, "if each.fence_at_ms is not None:", "if False:")
+    return rewritten(restore._begin, "if each.fence_at_ms is not None", "if False")
 
 
 @planted("The aborted transactions of a log are not copied.")
