@@ -22,8 +22,8 @@ class Sent:
     """One batch that a producer sent, as often as it took.
 
     `crc` is the checksum of the batch, by which the log has it. Where it was acknowledged,
-    `base_offset` is its offset; -1 until then. `voided` says why it may be gone, "" as long as it
-    may not.
+    `base_offset` is its offset and `node_id` the broker; -1 until then. `voided` says why it may be
+    gone, "" as long as it may not.
     """
 
     __slots__ = (
@@ -34,6 +34,7 @@ class Sent:
         "count",
         "crc",
         "epoch",
+        "node_id",
         "partition",
         "producer_id",
         "sent_ms",
@@ -68,6 +69,7 @@ class Sent:
         self.producer_id = self.epoch = -1
         self.base_offset = -1
         self.acked_ms = -1
+        self.node_id = -1
         self.voided = ""
 
 

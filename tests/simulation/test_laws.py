@@ -353,3 +353,20 @@ def test_time_that_stands_still_is_a_broken_law(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(World, "calm", stands_still)
     assert run(generate(1)).laws == [TIME_GOES_ON]
+
+
+def test_a_leader_that_was_deposed_uncleanly_may_lose_what_it_acknowledges(world: World) -> None:
+    partition = partition_of(world)
+    former = partition.leader_id
+    batch = batch_of()
+    append(partition, batch)
+    follower = next(n for n in partition.replicas if n != former)
+    partition.own_replicas[follower] = Replica(follower, ReplicaLog(), 0)
+    partition.isr = [node_id for node_id in partition.isr if node_id != follower]
+    world.cluster.elect_unclean("orders", 0, follower)
+    world.look()
+    sent = sent_of(partition, batch, 0)
+    sent.node_id, sent.acked_ms = former, world.clock.now_ms + 1
+    world.history.acked.append(sent)
+    world.laws.conclude()
+    assert sent.voided == "unclean election"

@@ -7,6 +7,7 @@ from mockbroker.simulation.clients.base import (
     RETRIABLE,
     Asking,
     GaveUp,
+    Leader,
     SimulatedClient,
 )
 from mockbroker.simulation.history import Sent, Transaction
@@ -125,7 +126,7 @@ class Writer(SimulatedClient):
             answer = response.responses[0].partition_responses[0]
             error = answer.error_code
             if error in _DONE:
-                self._acknowledged(sent, leader.topic_id, answer.base_offset)
+                self._acknowledged(sent, leader, answer.base_offset)
                 return
             if error not in RETRIABLE:
                 break
@@ -133,13 +134,13 @@ class Writer(SimulatedClient):
             yield from self.refresh()
         raise GaveUp(f"{topic}-{partition}", error)
 
-    def _acknowledged(self, sent: Sent, topic_id: bytes, base_offset: int) -> None:
+    def _acknowledged(self, sent: Sent, leader: Leader, base_offset: int) -> None:
         history = self.history
         history.counts["batches acknowledged"] += 1
         if base_offset < 0:
             return  # acks=0, or a duplicate whose place is not known any more
         sent.base_offset = base_offset
-        sent.topic_id = topic_id
+        sent.topic_id, sent.node_id = leader.topic_id, leader.node_id
         sent.acked_ms = history.now_ms()
         history.acked.append(sent)
 

@@ -11,6 +11,7 @@ from mockbroker.core.events import (
 )
 from mockbroker.core.partition import Partition
 from mockbroker.simulation import observe
+from mockbroker.simulation.history import Sent
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
 from mockbroker.simulation.laws.records import AcknowledgedKept
 from mockbroker.simulation.observe import ReplicaView
@@ -169,8 +170,9 @@ class ReplicasAgree(Law):
 
 
 class StableOffsetFollows(Law):
-    """On every leader the last stable offset is where the first transaction begins whose marker is
-    not below the high watermark, and the high watermark where there is none.
+    """As long as nothing is deleted, the last stable offset of a leader is where the first
+    transaction begins whose marker is not below the high watermark, and the high watermark where
+    there is none.
     """
 
     name = "the last stable offset follows"
@@ -185,11 +187,13 @@ class StableOffsetFollows(Law):
         for view in views:
             if not view.leads or observe.has_holes(view.log):
                 continue
+            if view.log.start_offset:
+                continue  # who has a transaction open may have nothing left in the log
             where = (key, view.node_id)
             scan = self._scans.get(where)
             mark = (id(view.log), view.log.cuts)
             if scan is None or scan.mark != mark or scan.end > view.high_watermark:
-                scan = self._scans[where] = _Scan(mark, view.log.start_offset)
+                scan = self._scans[where] = _Scan(mark)
             expected = scan.stable_offset(view)
             if expected != view.last_stable_offset:
                 self.broken(
@@ -206,22 +210,21 @@ class _Scan:
 
     __slots__ = ("end", "mark", "open")
 
-    def __init__(self, mark: tuple[int, int], begin: int) -> None:
+    def __init__(self, mark: tuple[int, int]) -> None:
         self.mark = mark
-        self.end = begin
+        self.end = 0
         self.open: dict[int, int] = {}  # producer id -> where its transaction begins
 
     def stable_offset(self, view: observe.ReplicaView) -> int:
-        begin, end = max(self.end, view.log.start_offset), view.high_watermark
-        if begin < end:
-            for batch in observe.batches_between(view.log, begin, end):
+        end = view.high_watermark
+        if self.end < end:
+            for batch in observe.batches_between(view.log, self.end, end):
                 if batch.marker is not None:
                     self.open.pop(batch.producer_id, None)
                 elif batch.transactional:
                     self.open.setdefault(batch.producer_id, batch.base_offset)
             self.end = end
-        first = min(self.open.values(), default=end)
-        return max(first, min(view.log.start_offset, end))
+        return min(self.open.values(), default=end)
 
 
 class AcknowledgedAlways(AcknowledgedKept, Law):
@@ -230,8 +233,15 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
     def begin(self) -> None:
         super().begin()
         self._suspect: set[tuple[str, int]] = set()
+        # Who led when, of partitions with an unclean election: (since ms, leader).
+        self._leaders: dict[tuple[str, int], list[tuple[int, int]]] = {}
 
     def happened(self, event: Event) -> None:
+        if isinstance(event, LeaderChanged):
+            where = (event.topic, event.partition)
+            if event.unclean or where in self._leaders:
+                known = self._leaders.setdefault(where, [])
+                known.append((event.at_ms, event.leader_id))
         if isinstance(event, LeaderChanged | LogTruncated):
             self._suspect.add((event.topic, event.partition))
 
@@ -247,6 +257,14 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
                 if self.wanted(key_of(partition)):
                     self.check(observe.log_view(partition), forgive=unclean)
                 self.laws.unclean.discard((topic, index))
+
+    def was_deposed(self, sent: Sent) -> bool:
+        known = self._leaders.get((sent.topic, sent.partition), ())
+        leader_id = sent.node_id
+        for since_ms, elected in known:
+            if since_ms <= sent.acked_ms:
+                leader_id = elected
+        return leader_id != sent.node_id
 
     def forget(self) -> None:
         super().forget()
