@@ -392,3 +392,12 @@ def test_a_leader_that_was_deposed_uncleanly_may_lose_what_it_acknowledges(world
     world.history.acked.append(sent)
     world.laws.conclude()
     assert sent.voided == "unclean election"
+
+
+def test_a_partition_that_a_reassignment_has_stranded_waits_for_an_operator(world: World) -> None:
+    partition = partition_of(world)
+    partition.become_leader(-1, partition.leader_epoch + 1, [])
+    assert any("orders-0 has no leader" in each for each in world.unsettled())
+    partition.replicas = [2, 3]
+    partition.elr = (1,)
+    assert world.unsettled() == []
