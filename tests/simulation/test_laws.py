@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mockbroker.core.events import RecordsRemoved
+from mockbroker.core.events import LeaderChanged, RecordsRemoved
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.partition import Partition
 from mockbroker.core.replication.replica import Replica
@@ -234,6 +234,24 @@ def a_broker_that_runs_and_stays_fenced(world: World) -> None:
     world.laws.conclude()
 
 
+def a_controller_that_is_fenced(world: World) -> None:
+    world.cluster.brokers[world.cluster.controller_id].fenced = True
+    partition_of(world).notify()
+    world.look()
+
+
+def an_unclean_election_that_nobody_allows(world: World) -> None:
+    config = Settings(kafka_version="3.9", topics=world.plan.settings.topics)
+    older = World(Plan(seed=1, settings=config))
+    older.cluster.tell(LeaderChanged(0, "orders", 0, 2, 1, 1, (2,), unclean=True, reason="fenced"))
+    world.laws.violations += older.laws.violations
+
+
+def an_answer_that_nobody_asked_for(world: World) -> None:
+    world.history.misfits.append("reader was told of orders-0, and did not ask")
+    world.laws.conclude()
+
+
 BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("watermarks are in order", watermarks_out_of_order),
     ("the high watermark rises", a_watermark_that_goes_back),
@@ -254,6 +272,9 @@ BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("partitions are owned once", a_member_that_goes_back_to_an_earlier_epoch),
     ("committed offsets are kept", a_committed_offset_that_is_forgotten),
     ("requests are answered in time", a_request_without_an_answer),
+    ("the controller is alive", a_controller_that_is_fenced),
+    ("unclean elections are allowed", an_unclean_election_that_nobody_allows),
+    ("fetches are answered as asked", an_answer_that_nobody_asked_for),
     ("everything comes to rest", a_broker_that_runs_and_stays_fenced),
 )
 
