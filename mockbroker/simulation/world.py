@@ -257,6 +257,11 @@ class World:
                 self._act("stop_broker", **node, how="controlled")
             if broker.state == STOPPED:
                 self._act("start_broker", **node)
+        for partition in list(observe.partitions(cluster)):
+            if partition.leader_id < 0 and not partition.isr and not partition.elr:
+                # Nobody is known to have everything: Kafka waits for an operator (KIP-966).
+                where = {"topic": partition.topic.name, "partition": partition.index}
+                self._act("elect_unclean", **where, node=partition.replicas[0])
 
     def _act(self, name: str, **arguments: Any) -> None:
         with suppress(ActionError, ApiError):
