@@ -279,3 +279,13 @@ def test_the_last_stable_offset_is_held_within_the_log():
     node.sent("a")
     delete_records(node.cluster, "t", 0)
     assert (node.partition.log_start_offset, node.partition.last_stable_offset) == (1, 1)
+
+
+def test_the_last_one_in_sync_leads_again_although_its_leadership_was_dropped():
+    node = Replicas(2)
+    node.sent("a")
+    node.cluster.stop_broker(2)
+    node.cluster.drop_leader("t", 0)
+    node.cluster.stop_broker(1, "unclean")
+    node.cluster.start_broker(1)
+    assert (node.partition.leader_id, node.read()) == (1, "a")

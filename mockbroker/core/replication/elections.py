@@ -181,7 +181,9 @@ class PartitionChange:
         if not elr_enabled:
             return
         if not self.isr and partition.isr:
-            self._last_known_elr = (partition.leader_id,)
+            # The one that led; or, where an action had dropped the leader, the last one in sync.
+            last = partition.leader_id
+            self._last_known_elr = (partition.isr[-1] if last == NO_LEADER else last,)
         elif leader != NO_LEADER:
             self._last_known_elr = ()
 
