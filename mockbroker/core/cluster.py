@@ -269,14 +269,16 @@ class Cluster(Actions):
     def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
         waits = self.config_int("mockbroker.partition.creation.ms") > 0
         for replicas, isr in plans:
+            index = len(topic.partitions)
+            former_epoch = self.former_epochs.pop((topic.topic_id, index), NO_EPOCH)
             topic.partitions.append(
                 Partition(
                     topic=topic,
-                    index=len(topic.partitions),
+                    index=index,
                     replicas=replicas,
                     isr=isr,
                     leader_id=NO_LEADER if waits else isr[0],
-                    leader_epoch=NO_EPOCH if waits else 0,
+                    leader_epoch=former_epoch if waits else former_epoch + 1,
                     cluster=self,
                 )
             )

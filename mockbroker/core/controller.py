@@ -198,7 +198,7 @@ class Controller:
         """
         cluster = self._cluster
         alive = [b.node_id for b in cluster.processes.values() if b.state != STOPPED]
-        self._seat(alive)
+        self._seat([node_id for node_id in alive if cluster.processes[node_id].state == RUNNING])
         lost = []
         for broker in [cluster.processes[node_id] for node_id in alive]:
             if not self.reaches(broker.node_id):
@@ -221,9 +221,9 @@ class Controller:
             network.is_up(node_id, controller_id) and network.is_up(controller_id, node_id)
         )
 
-    def _seat(self, alive: list[int]) -> None:
-        """Let the largest group have the controller."""
-        groups = self._cluster.replication.network.groups(alive)
+    def _seat(self, running: list[int]) -> None:
+        """Let the largest group have the controller. Brokers that stand still elect none."""
+        groups = self._cluster.replication.network.groups(running)
         if groups:
             size = max(map(len, groups))
             largest = [group for group in groups if len(group) == size]

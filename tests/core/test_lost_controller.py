@@ -289,3 +289,60 @@ def test_the_last_one_in_sync_leads_again_although_its_leadership_was_dropped():
     node.cluster.stop_broker(1, "unclean")
     node.cluster.start_broker(1)
     assert (node.partition.leader_id, node.read()) == (1, "a")
+
+
+def test_an_answer_to_a_replica_of_before_is_none_to_the_replica_of_now():
+    """Broker 1 follows 2, leads without hearing of what 2 takes meanwhile, and follows 3."""
+    node = Replicas(replicas=[2, 1, 3], configs={"mockbroker.replication": "stepwise"})
+    node.settle()
+    node.cluster.cut_network(1, 2, both_ways=False)
+    node.settle()
+    assert node.partition.leader_id == 1
+    node.cluster.move_leader("t", 0, 3)
+    node.send("lost", acks=1, broker=2)
+    node.settle()
+    assert node.content(1) == ""
+    node.sent("kept", acks=1)
+    node.cluster.heal_network()
+    node.advance(2000)
+    assert node.contents() == dict.fromkeys((2, 1, 3), "kept")
+
+
+def test_a_replica_that_is_added_again_is_no_eligible_leader():
+    """It was eligible before it lost its replica, and begins with nothing."""
+    from mockbroker.core.replication.reassignment import reassign
+
+    node = Replicas(min_insync_replicas="2")
+    node.cluster.create_topic("first", assignments={0: [1, 2, 3]})
+    node.sent("a")
+    node.cluster.stop_broker(3)
+    node.cluster.stop_broker(2)
+    assert node.partition.elr == (2,)
+    for target in ([1], [1, 2]):
+        reassign(node.cluster, "t", 0, target, may_change_factor=True)
+    node.cluster.stop_broker(1, "unclean")
+    assert 2 not in node.partition.elr
+    node.cluster.start_broker(2)
+    assert node.partition.leader_id == -1
+    node.cluster.start_broker(1)
+    assert (node.partition.leader_id, node.read()) == (1, "a")
+
+
+def test_a_paused_broker_elects_no_controller():
+    node = Replicas(4)
+    node.cluster.pause_broker(1, fence_after_ms=0)
+    node.cluster.pause_broker(2, fence_after_ms=0)
+    node.cluster.cut_network([3, 4], [1, 2])
+    assert node.cluster.controller_id in (3, 4)
+
+
+def test_a_partition_that_is_created_again_after_a_restore_has_another_epoch():
+    from mockbroker.core.snapshot.capture import capture
+    from mockbroker.core.snapshot.restore import restore
+
+    node = Replicas()
+    image = capture(node.cluster)
+    node.cluster.add_partitions(node.cluster.topics["t"], 2, [[3, 1, 2]])
+    restore(node.cluster, image)
+    node.cluster.add_partitions(node.cluster.topics["t"], 2, [[1, 2, 3]])
+    assert node.cluster.topics["t"].partitions[1].leader_epoch == 1

@@ -141,7 +141,13 @@ class PartitionChange:
             self.elr = []
             return
         candidates = {*self.elr, *self._partition.isr} - {*self.isr, self.unclean_shutdown}
-        self.elr = sorted(candidates)
+        self.elr = sorted(candidates - self._added())
+
+    def _added(self) -> set[int]:
+        """The brokers that get a replica with this change, which is empty. Kafka 4.3.1 takes one
+        for eligible that was so before it lost its replica, and may elect it.
+        """
+        return set(self.replicas) - set(self._partition.replicas)
 
     def _min_isr(self) -> int:
         """min.insync.replicas, but no more than the first partition of the topic has replicas

@@ -16,7 +16,7 @@ maybeExpandIsr; AlterPartitionManager.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.events import WatermarkMoved
 from mockbroker.core.log.epoch_cache import NO_OFFSET
@@ -33,7 +33,7 @@ from mockbroker.core.replication.fetcher import (
     Question,
     Refused,
 )
-from mockbroker.core.replication.replica import FollowerState
+from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
@@ -44,6 +44,14 @@ _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 _UNKNOWN_LEADER_EPOCH = int(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
+class _Parked(NamedTuple):
+    """A fetch that waits, with the replica that asked: a later one of its broker is another."""
+
+    replica: Replica
+    fetch: Fetch
+    arrived_ms: int
+
+
 class LeaderReplication:
     """What the leader of one partition does for followers that have a log of their own."""
 
@@ -52,7 +60,7 @@ class LeaderReplication:
     def __init__(self, cluster: Cluster, partition: Partition) -> None:
         self._cluster = cluster
         self._partition = partition
-        self._parked: dict[int, tuple[Fetch, int]] = {}  # with the time of their arrival
+        self._parked: dict[int, _Parked] = {}
         self._shrink: Timer | None = None
         self._wait: Timer | None = None
         self._told_high_watermark = partition.high_watermark
@@ -82,29 +90,29 @@ class LeaderReplication:
     def _refuse_parked(self) -> None:
         """Send those away that wait under another epoch, or are no followers any more."""
         partition = self._partition
-        for node_id, (fetch, _) in list(self._parked.items()):
+        for node_id, (replica, fetch, _) in list(self._parked.items()):
             error = self._refusal(node_id, fetch)
             if error:
                 del self._parked[node_id]
                 if node_id in partition.replicas:
-                    self._answer(node_id, Refused(fetch.number, error))
+                    self._answer(replica, Refused(fetch.number, error))
 
     # -- answering ---------------------------------------------------------------------------------
 
-    def asked(self, node_id: int, question: Question, broker_epoch: int) -> None:
+    def asked(self, replica: Replica, question: Question, broker_epoch: int) -> None:
         """A question has arrived from a follower whose process registered under `broker_epoch`."""
-        error = self._refusal(node_id, question)
+        error = self._refusal(replica.node_id, question)
         if error:
-            self._answer(node_id, Refused(question.number, error))
+            self._answer(replica, Refused(question.number, error))
         elif isinstance(question, AskEpochEnd):
             log = self._partition.log
             epoch, end_offset = log.epochs.end_offset_for(question.epoch, log.end_offset)
-            self._answer(node_id, EpochEnd(question.number, epoch, end_offset))
+            self._answer(replica, EpochEnd(question.number, epoch, end_offset))
         else:
-            self._serve(node_id, question, broker_epoch)
+            self._serve(replica, question, broker_epoch)
 
-    def _answer(self, node_id: int, answer: Answer) -> None:
-        self._cluster.replication.answer(self._partition, node_id, answer)
+    def _answer(self, replica: Replica, answer: Answer) -> None:
+        self._cluster.replication.answer(self._partition, replica, answer)
 
     def _refusal(self, node_id: int, question: Question) -> int:
         partition = self._partition
@@ -115,19 +123,20 @@ class LeaderReplication:
             return _NOT_LEADER
         return 0 if node_id in partition.followers else _UNKNOWN_LEADER_EPOCH
 
-    def _serve(self, node_id: int, fetch: Fetch, broker_epoch: int) -> None:
+    def _serve(self, replica: Replica, fetch: Fetch, broker_epoch: int) -> None:
         """Answer a fetch that has just arrived, or park it."""
+        node_id = replica.node_id
         astray = self._astray(fetch)
         if astray is not None:
-            self._answer(node_id, astray)
+            self._answer(replica, astray)
             return
         # The answer is read before the fetch counts: so does Kafka (Partition.readRecords).
         answer = self._read(fetch)
         self._note_fetch(node_id, fetch, broker_epoch)
         if answer.taken is not None:
-            self._answer(node_id, answer)
+            self._answer(replica, answer)
         elif node_id in self._partition.followers:
-            self._parked[node_id] = fetch, self._cluster.now_ms()
+            self._parked[node_id] = _Parked(replica, fetch, self._cluster.now_ms())
             self._watch_parked()
 
     def _astray(self, fetch: Fetch) -> Answer | None:
@@ -180,28 +189,27 @@ class LeaderReplication:
         """Answer the parked fetches that have news; the news of a watermark alone can wait."""
         partition = self._partition
         log = partition.log
-        for node_id, (fetch, _) in list(self._parked.items()):
+        for node_id, (replica, fetch, _) in list(self._parked.items()):
             if log.end_offset != fetch.offset and node_id in self._parked:
                 del self._parked[node_id]
                 # Until just now it was at the log's end, as one fetch after the other told.
                 state = partition.followers.get(node_id)
                 if state is not None:
                     state.caught_up_ms = self._cluster.now_ms()
-                self._answer_parked(node_id, fetch)
+                self._answer_parked(replica, fetch)
         if self._wait is None:
             dues = [
-                self._due_ms(arrived_ms)
-                for node_id, (_, arrived_ms) in self._parked.items()
-                if self._is_behind(node_id)
+                self._due_ms(parked.arrived_ms)
+                for parked in self._parked.values()
+                if self._is_behind(parked.replica)
             ]
             if dues:
                 self._wait = self._cluster.timers.call_at(min(dues), self._end_wait)
 
-    def _is_behind(self, node_id: int) -> bool:
+    def _is_behind(self, replica: Replica) -> bool:
         """Whether a parked follower has yet to hear of the leader's watermark or log start."""
         partition = self._partition
-        replica = self._cluster.replication.replica_of(partition.key, node_id)
-        return replica is not None and (
+        return (
             replica.high_watermark != partition.high_watermark
             or replica.log.start_offset < partition.log.start_offset
         )
@@ -216,18 +224,18 @@ class LeaderReplication:
         self._wait = None
         now_ms = self._cluster.now_ms()
         wait_ms = max(self._cluster.config_int("replica.fetch.wait.max.ms"), 1)
-        for node_id, (fetch, arrived_ms) in list(self._parked.items()):
-            if self._is_behind(node_id) and (now_ms - arrived_ms) // wait_ms >= 1:
+        for node_id, (replica, fetch, arrived_ms) in list(self._parked.items()):
+            if self._is_behind(replica) and (now_ms - arrived_ms) // wait_ms >= 1:
                 del self._parked[node_id]
-                self._answer_parked(node_id, fetch)
+                self._answer_parked(replica, fetch)
         self._watch_parked()
 
-    def _answer_parked(self, node_id: int, fetch: Fetch) -> None:
-        error = self._refusal(node_id, fetch)
+    def _answer_parked(self, replica: Replica, fetch: Fetch) -> None:
+        error = self._refusal(replica.node_id, fetch)
         if error:
-            self._answer(node_id, Refused(fetch.number, error))
+            self._answer(replica, Refused(fetch.number, error))
         else:
-            self._answer(node_id, self._astray(fetch) or self._read(fetch))
+            self._answer(replica, self._astray(fetch) or self._read(fetch))
 
     # -- the ISR -----------------------------------------------------------------------------------
 

@@ -136,11 +136,6 @@ class ReplicaManager:
             or not cluster.processes[node_id].log_dirs.has(partition)
         )
 
-    def replica_of(self, key: PartitionKey, node_id: int) -> Replica | None:
-        """A follower's own replica, None where it shares the leader's log or holds nothing."""
-        partition = self._cluster.image_of(node_id).partition_by_id(*key)
-        return None if partition is None else partition.own_replicas.get(node_id)
-
     # -- rules -------------------------------------------------------------------------------------
 
     def hold(self, partition: Partition, node_id: int) -> None:
@@ -374,20 +369,16 @@ class ReplicaManager:
             return
         leading = self._leading.get(partition)
         if leading is None or partition.leader_id != leader_id:
-            self.answer(
-                partition, replica.node_id, Refused(question.number, _NOT_LEADER), leader_id
-            )
+            self.answer(partition, replica, Refused(question.number, _NOT_LEADER), leader_id)
         else:
-            leading.asked(replica.node_id, question, broker_epoch)
+            leading.asked(replica, question, broker_epoch)
 
     def answer(
-        self, partition: Partition, node_id: int, answer: Answer, sender: int | None = None
+        self, partition: Partition, replica: Replica, answer: Answer, sender: int | None = None
     ) -> None:
         """Send an answer to a follower: from the partition's leader, or from `sender`."""
         sender = partition.leader_id if sender is None else sender
-        replica = self.replica_of(partition.key, node_id)
-        if replica is None:
-            return
+        node_id = replica.node_id
         message = _message(partition, sender, node_id, type(answer).__name__)
         lag_ms = self._lag_ms.get((partition.key, node_id), 0)
         arrive = partial(self._handle, partition.key, replica, answer)

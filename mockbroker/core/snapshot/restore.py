@@ -66,6 +66,9 @@ def restore(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) 
     _put_brokers(cluster, image)
     for topic_image in image.topics:
         _put_topic(cluster, image, topic_image, former, producers)
+    for key, partition in former.items():
+        if key[0] in cluster.topics_by_id and cluster.image.partition_by_id(*key) is None:
+            cluster.former_epochs[key] = partition.leader_epoch  # it may be created again
     _begin(cluster, image)
     if cluster.recorder is not None:
         cluster.recorder.begin_anew()

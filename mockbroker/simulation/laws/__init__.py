@@ -180,8 +180,10 @@ class Laws(Judge):
 
     def forgive(self, partition: Partition) -> None:
         """Nobody may rely any more on what a partition had."""
-        for sent in self._acknowledged.acknowledged(key_of(partition)):
-            sent.voided = sent.voided or "disk lost"
+        key = key_of(partition)
+        for sent in self.history.sent:  # what is on its way back to its client among it
+            if (sent.topic_id, sent.partition) == key:
+                sent.voided = sent.voided or "disk lost"
         self.tear(partition)
 
     def tear(self, partition: Partition) -> None:

@@ -163,7 +163,7 @@ def leader_ignores_fetch_epochs() -> Planting:
 def parked_fetches_are_dropped() -> Planting:
     return rewritten(
         LeaderReplication._refuse_parked,
-        "self._answer(node_id, Refused(fetch.number, error))",
+        "self._answer(replica, Refused(fetch.number, error))",
         "continue",
     )
 
