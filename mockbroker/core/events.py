@@ -123,7 +123,7 @@ class FollowerFetched(msgspec.Struct, frozen=True, gc=False):
 
 
 class WatermarkMoved(msgspec.Struct, frozen=True, gc=False):
-    """One replica's high watermark moved; told in gear two only (see `replication`), and where an
+    """One replica's high watermark moved; told of replicas that share no log only, and where an
     action or a rule, the `cause`, put it somewhere.
     """
 

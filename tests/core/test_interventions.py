@@ -62,4 +62,4 @@ def test_links_are_slowed_down_and_healed():
     assert answer.done
     node.cluster.heal_network(1, 2)
     node.advance(1000)
-    assert (node.in_gear_two(), node.sent("b").error_code) == ([], 0)
+    assert (node.with_own_replica(), node.sent("b").error_code) == ([], 0)

@@ -83,7 +83,12 @@ class PageRunner:
         self.server: subprocess.Popen[str] | None = None
         self.addresses: dict[str, str] = {}
         here = str(Path(sys.executable).parent)
-        self.environment = {**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+        self.environment = {
+            **os.environ,
+            "PATH": f"{here}{os.pathsep}{os.environ['PATH']}",
+            # A reader has no such plugin, which is imported as a run ends (see pyproject.toml).
+            "PYTEST_ADDOPTS": "-p no:schemathesis",
+        }
         self.waiting: list[str] = []
 
     def close(self) -> None:

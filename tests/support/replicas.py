@@ -113,7 +113,7 @@ class Replicas(Node):
         """(leader, leader epoch, ISR)."""
         return self.partition.leader_id, self.partition.leader_epoch, self.partition.isr
 
-    def in_gear_two(self) -> list[int]:
+    def with_own_replica(self) -> list[int]:
         return sorted(self.partition.own_replicas)
 
     def isr_changes(self) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:

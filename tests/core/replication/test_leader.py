@@ -44,7 +44,7 @@ def test_consumers_read_up_to_the_smallest_log_end_of_the_isr():
     assert node.ends() == {1: 120, 2: 120, 3: 120}
     assert node.high_watermarks() == {1: 120, 2: 120, 3: 120}
     assert node.read(115) == " ".join(values(115, 120))
-    assert node.in_gear_two() == []
+    assert node.with_own_replica() == []
 
 
 @pytest.mark.covers("S3")
@@ -220,7 +220,7 @@ def test_a_silent_follower_leaves_the_isr_and_comes_back_when_it_has_caught_up()
     assert node.partition.isr == [1, 2]
     node.release(3)
     node.settle()
-    assert (node.partition.isr, node.in_gear_two()) == ([1, 2, 3], [])
+    assert (node.partition.isr, node.with_own_replica()) == ([1, 2, 3], [])
 
 
 def test_a_follower_at_the_logs_end_is_not_late_however_long_it_was_silent():

@@ -151,10 +151,10 @@ def test_a_move_called_off_leaves_no_copy_behind():
     node.sent("a")
     reassign(node.cluster, "t", 0, [3], may_change_factor=True)
     node.hold(3)
-    assert node.in_gear_two() == [3]
+    assert node.with_own_replica() == [3]
     reassign(node.cluster, "t", 0, None, may_change_factor=True)
     node.settle()
-    assert (state(node.partition), node.in_gear_two()) == (([1, 2], [1, 2], 1, 1), [])
+    assert (state(node.partition), node.with_own_replica()) == (([1, 2], [1, 2], 1, 1), [])
 
 
 def test_a_move_cannot_be_called_off_when_nobody_of_before_is_in_sync():

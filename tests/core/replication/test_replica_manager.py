@@ -27,19 +27,19 @@ def truncations(node: Replicas) -> list[tuple[int, int, int]]:
     ]
 
 
-# -- between the gears -----------------------------------------------------------------------------
+# -- sharing and parting -----------------------------------------------------------------------------
 
 
 def test_followers_share_the_leaders_log_until_something_holds_them_back():
     node = Replicas()
     node.sent("a")
-    assert node.in_gear_two() == []
+    assert node.with_own_replica() == []
     node.hold(2)
     node.sent("b", acks=1)
-    assert (node.in_gear_two(), node.ends()) == ([2], {1: 2, 2: 1, 3: 2})
+    assert (node.with_own_replica(), node.ends()) == ([2], {1: 2, 2: 1, 3: 2})
     node.release(2)
     node.settle()
-    assert (node.in_gear_two(), node.ends()) == ([], {1: 2, 2: 2, 3: 2})
+    assert (node.with_own_replica(), node.ends()) == ([], {1: 2, 2: 2, 3: 2})
     assert node.partition._watchers == {}
 
 
@@ -52,7 +52,7 @@ def test_a_stopped_broker_keeps_what_it_had():
     node.cluster.start_broker(3)
     assert node.leadership() == (1, 0, [1, 2])
     node.settle()
-    assert (node.leadership(), node.in_gear_two()) == ((1, 0, [1, 2, 3]), [])
+    assert (node.leadership(), node.with_own_replica()) == ((1, 0, [1, 2, 3]), [])
 
 
 def test_a_topic_created_without_a_broker_waits_for_it():
