@@ -346,3 +346,13 @@ def test_a_partition_that_is_created_again_after_a_restore_has_another_epoch():
     restore(node.cluster, image)
     node.cluster.add_partitions(node.cluster.topics["t"], 2, [[1, 2, 3]])
     assert node.cluster.topics["t"].partitions[1].leader_epoch == 1
+
+
+def test_a_leader_without_the_controller_that_loses_its_power_takes_its_watermark_along():
+    node = Replicas(2, replicas=[2, 1])
+    node.sent("a")
+    node.cluster.cut_network(2)
+    node.cluster.drop_leader("t", 0)
+    node.cluster.stop_broker(2, "power_loss")
+    (partition,) = node.cluster.topics["t"].partitions
+    assert partition.high_watermark <= partition.log_end_offset

@@ -67,6 +67,8 @@ def lose_power(cluster: Cluster, broker: Broker) -> None:
             replica = Replica(node_id, log.fork(), partition.high_watermark)
             partition.own_replicas[node_id] = replica
         replica.truncate(point)
+        if partition.log is log:  # of the last leader, which nobody has followed yet
+            partition.adopt(log, min(partition.high_watermark, point))
         name, now_ms = partition.topic.name, cluster.now_ms()
         cluster.tell(LogTruncated(now_ms, name, partition.index, node_id, former, point))
 

@@ -188,12 +188,14 @@ class ReplicaManager:
 
     def partitions_created(self, partitions: Iterable[Partition]) -> None:
         """New partitions: a broker that is not there has no more than an empty replica."""
-        several_dirs = len(next(iter(self._cluster.brokers.values())).log_dirs.paths) > 1
+        processes = self._cluster.processes
+        several_dirs = any(broker.log_dirs.are_several for broker in processes.values())
         apart = self._stepwise or not self.network.is_quiet
         for partition in partitions:
             if several_dirs:
                 for node_id in partition.replicas:
-                    self._cluster.brokers[node_id].log_dirs.place_of(partition)
+                    if node_id in processes:
+                        processes[node_id].log_dirs.place_of(partition)
             if apart or len(partition.isr) < len(partition.replicas):
                 self.assignment_changed(partition)
 

@@ -27,7 +27,7 @@ def truncations(node: Replicas) -> list[tuple[int, int, int]]:
     ]
 
 
-# -- sharing and parting -----------------------------------------------------------------------------
+# -- sharing and parting ---------------------------------------------------------------------------
 
 
 def test_followers_share_the_leaders_log_until_something_holds_them_back():
