@@ -154,8 +154,8 @@ class Cluster(Actions):
 
     def is_led_here(self, partition: Partition) -> bool:
         """Whether this object is the one that the partition's leader has."""
-        leader = self.processes.get(partition.leader_id)
-        return leader is not None and leader.image.partition_by_id(*partition.key) is partition
+        leader_id = partition.leader_id
+        return leader_id in self.processes and self.metadata.knows(leader_id, partition)
 
     def led(self, partition: Partition) -> Partition:
         """The object of a partition that its leader has, if the leader knows of its leadership."""

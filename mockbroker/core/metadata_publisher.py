@@ -28,15 +28,18 @@ if TYPE_CHECKING:
 
 
 class MetadataPublisher:
-    """The images of one cluster's brokers."""
+    """The images of one cluster's brokers. `all_hear` while every broker has the newest one."""
 
-    __slots__ = ("_cluster",)
+    __slots__ = ("_cluster", "all_hear")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self.all_hear = True
 
     def _frozen(self) -> list[Image]:
         """The images that differ from the newest, each once."""
+        if self.all_hear:
+            return []
         newest = self._cluster.image
         found = {id(b.image): b.image for b in self._cluster.processes.values()}
         return [image for image in found.values() if image is not newest]
@@ -68,6 +71,7 @@ class MetadataPublisher:
         for broker in brokers:
             broker.image = frozen
             lost.add(broker.node_id)
+        self.all_hear &= not lost
         for topic in frozen.topics.values():
             for partition in topic.partitions:
                 if not lost.isdisjoint(partition.replicas):
@@ -82,6 +86,8 @@ class MetadataPublisher:
         likeness; else the frozen images get one.
         """
         newest = self._cluster.image
+        if self.all_hear:
+            return partition
         current = newest.partition_by_id(*partition.key)
         if current is None:
             return partition
@@ -99,6 +105,13 @@ class MetadataPublisher:
         newest.put(likeness)
         current.own_replicas = self._held_by(current, holders)
         return likeness
+
+    def knows(self, node_id: int, partition: Partition) -> bool:
+        """Whether this is the object that a broker's image has of the partition."""
+        if self.all_hear:
+            return not partition.deleted
+        image = self._cluster.image_of(node_id)
+        return image.partition_by_id(*partition.key) is partition
 
     def _holders(self, partition: Partition) -> list[Image]:
         """The frozen images that have this very object."""
@@ -126,6 +139,7 @@ class MetadataPublisher:
         if former is newest:
             return
         broker.image = newest
+        self.all_hear = all(b.image is newest for b in self._cluster.processes.values())
         for topic in former.topics.values():
             for partition in list(topic.partitions):
                 self._apply(broker, partition)

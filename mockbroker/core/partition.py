@@ -21,6 +21,7 @@ Source: kafka.cluster.Partition.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import msgspec
@@ -48,6 +49,7 @@ ACKS_ALL = -1
 LONG_PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 
 _NONE = 0
+_NO_ISR: Sequence[int] = ()
 _NOT_ENOUGH_REPLICAS = int(ErrorCode.NOT_ENOUGH_REPLICAS)
 _OFFSET_OUT_OF_RANGE = int(ErrorCode.OFFSET_OUT_OF_RANGE)
 _POLICY_VIOLATION = int(ErrorCode.POLICY_VIOLATION)
@@ -125,7 +127,7 @@ class Partition:
         self.index = index
         self.replicas = replicas
         self.isr = isr
-        self.isr_in_flight: list[int] = []
+        self.isr_in_flight = _NO_ISR
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.partition_epoch = 0  # grows with every change of the controller's
@@ -415,7 +417,7 @@ class Partition:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.isr = isr
-        self.isr_in_flight = []
+        self.isr_in_flight = _NO_ISR
         if leader_id == NO_LEADER:
             self.followers.clear()
         elif self._cluster.hears_controller(leader_id):
@@ -464,7 +466,7 @@ class Partition:
     def set_isr(self, isr: list[int]) -> None:
         """Replace the ISR; a smaller one may let the high watermark move."""
         self.isr = isr
-        self.isr_in_flight = []
+        self.isr_in_flight = _NO_ISR
         if self._cluster.is_led_here(self):
             self.advance_high_watermark()
         self.notify()
@@ -497,7 +499,7 @@ class Partition:
 
     def take_metadata(self, newer: Partition) -> None:
         """Believe what another object of this partition says of leader, replicas and ISR."""
-        self.replicas, self.isr, self.isr_in_flight = newer.replicas, newer.isr, []
+        self.replicas, self.isr, self.isr_in_flight = newer.replicas, newer.isr, _NO_ISR
         self.leader_id, self.leader_epoch = newer.leader_id, newer.leader_epoch
         self.partition_epoch = newer.partition_epoch
         self.elr, self.last_known_elr = newer.elr, newer.last_known_elr

@@ -80,7 +80,7 @@ class LeaderReplication:
         partition = self._partition
         self._refuse_parked()
         if partition.isr_in_flight and self._cluster.hears_controller(partition.leader_id):
-            partition.isr_in_flight = []  # it was asked for while nobody heard of it
+            partition.isr_in_flight = ()  # it was asked for while nobody heard of it
         for node_id in list(self._parked):  # with its next fetch, which would say the same
             state = partition.followers.get(node_id)
             if state is not None and self._cluster.replication.can_fetch(partition, node_id):
@@ -312,7 +312,7 @@ class LeaderReplication:
         """The controller has answered; or, with REQUEST_TIMED_OUT, it has not."""
         partition = self._partition
         if partition.isr_in_flight is request.isr:
-            partition.isr_in_flight = []
+            partition.isr_in_flight = ()
         if error is ErrorCode.NONE:
             self._watch_lag()
             return

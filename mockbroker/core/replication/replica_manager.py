@@ -223,7 +223,8 @@ class ReplicaManager:
         if cluster.recorder is not None:
             cluster.recorder.partition_changed(partition)
         led_here = cluster.is_led_here(partition)
-        if cluster.image.partition_by_id(*partition.key) is partition:
+        metadata = cluster.metadata
+        if metadata.all_hear or cluster.image.partition_by_id(*partition.key) is partition:
             self._separate(partition, led_here=led_here)
         leading = self._leading.get(partition)
         if led_here and partition.followers:
@@ -233,7 +234,7 @@ class ReplicaManager:
         elif leading is not None:
             self.forget(partition)
         for node_id, replica in list(partition.own_replicas.items()):
-            if cluster.image_of(node_id).partition_by_id(*partition.key) is partition:
+            if metadata.knows(node_id, partition):
                 self._direct(partition, node_id, replica)
 
     def _separate(self, partition: Partition, *, led_here: bool) -> None:

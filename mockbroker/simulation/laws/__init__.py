@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.events import Event, TopicChanged
+from mockbroker.core.events import Event, RecordsRemoved, TopicChanged
 from mockbroker.core.faults import arguments
 from mockbroker.core.faults.actions import parse_action
 from mockbroker.core.partition import Partition
+from mockbroker.core.topic import GROUP_METADATA_TOPIC
 from mockbroker.simulation import observe
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.laws.base import HistoryLaw, Judge, Key, Law, Violation, key_of
@@ -127,7 +128,12 @@ class Laws(Judge):
         """Judge what was told."""
         for law in self._listeners:
             law.happened(event)
-        if isinstance(event, TopicChanged) and event.change == "deleted":
+        if isinstance(event, RecordsRemoved) and event.topic == GROUP_METADATA_TOPIC:
+            if event.reason == "truncation":
+                # A coordinator goes by all that its log has, replicated or not: a generation may
+                # be lost again of which members were told.
+                self.meddled_groups.update(client.group for client in self.world.plan.clients)
+        elif isinstance(event, TopicChanged) and event.change == "deleted":
             self._void_commits(event.topic)
             self.recreated.add(event.topic)
             if observe.is_coordinator_log(event.topic):
