@@ -11,7 +11,7 @@ from mockbroker.simulation.many import result_of
 SEEDS_A_TEST = 25
 
 
-@pytest.mark.parametrize("first", range(0, 300, SEEDS_A_TEST))
+@pytest.mark.parametrize("first", range(0, 1000, SEEDS_A_TEST))
 def test_every_law_holds(first: int) -> None:
     broken = []
     for seed in range(first, first + SEEDS_A_TEST):

@@ -82,6 +82,6 @@ def losing_parts_no_logs() -> Planting:
 def isr_is_not_taken_over() -> Planting:
     return rewritten(
         Partition.take_metadata,
-        "self.replicas, self.isr, self.isr_in_flight = newer.replicas, newer.isr, []",
-        "self.replicas, self.isr_in_flight = newer.replicas, []",
+        "self.replicas, self.isr, self.isr_in_flight = newer.replicas, newer.isr, _NO_ISR",
+        "self.replicas, self.isr_in_flight = newer.replicas, _NO_ISR",
     )
