@@ -119,6 +119,7 @@ class Controller:
         processes[broker.node_id] = broker
         _put_in_order(processes)
         self._register(broker)
+        self._distrust(broker)  # a broker of that id may have been removed, with all that it had
         self._announce(broker)
         self.unfence(broker)
 

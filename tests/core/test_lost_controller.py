@@ -356,3 +356,17 @@ def test_a_leader_without_the_controller_that_loses_its_power_takes_its_watermar
     node.cluster.stop_broker(2, "power_loss")
     (partition,) = node.cluster.topics["t"].partitions
     assert partition.high_watermark <= partition.log_end_offset
+
+
+def test_a_broker_that_is_added_under_the_id_of_a_removed_one_is_no_eligible_leader():
+    node = Replicas(min_insync_replicas="2")
+    node.sent("a")
+    node.cluster.stop_broker(1)
+    node.cluster.stop_broker(3, "power_loss")
+    assert node.partition.elr == (3,)
+    node.cluster.remove_broker(3)
+    node.cluster.stop_broker(2)
+    node.cluster.add_broker(3)
+    assert node.partition.leader_id == -1
+    node.cluster.start_broker(2)
+    assert (node.partition.leader_id, node.read()) == (2, "a")
