@@ -66,15 +66,16 @@ class MetadataPublisher:
         Followers that shared a log with one of them have a replica of their own from now on.
         """
         cluster = self._cluster
+        lost = {broker.node_id: broker for broker in brokers}
+        if not lost:
+            return
         frozen = cluster.image.frozen()
-        lost = set()
-        for broker in brokers:
+        for broker in lost.values():
             broker.image = frozen
-            lost.add(broker.node_id)
-        self.all_hear &= not lost
+        self.all_hear = False
         for topic in frozen.topics.values():
             for partition in topic.partitions:
-                if not lost.isdisjoint(partition.replicas):
+                if any(node_id in lost for node_id in partition.replicas):
                     cluster.replication.assignment_changed(partition)
 
     # -- changing what others know otherwise -------------------------------------------------------
@@ -157,7 +158,7 @@ class MetadataPublisher:
 
     def _tell_coordinators(self, broker: Broker) -> None:
         """Have the broker's coordinators look after what it leads, and let go of the rest."""
-        for name in INTERNAL_TOPICS:
+        for name in sorted(INTERNAL_TOPICS):  # in the same order in every process
             topic = broker.image.topics.get(name)
             for partition in topic.partitions if topic else ():
                 self._cluster.leader_changed(partition)
