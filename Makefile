@@ -2,23 +2,29 @@
 # first; on a machine that has only Python, Java 17 and Maven, `make run` and `make test` just work.
 
 PYTHON ?= python3
-JOBS   ?= auto
+# One worker more than there are cores: tests of clients mostly wait.
+JOBS   ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 ARGS   ?=
 
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
-# Tests that share an expensive thing (a JVM, a real broker) are grouped by tests/conftest.py.
-PARALLEL := -n $(JOBS) --dist loadgroup
+# tests/support/sharing.py groups tests that share an expensive thing (a JVM, a real broker) and
+# begins with what takes longest. `make durations` measures that anew.
+PARALLEL := -n $(JOBS) --dist loadscope
+
+# Images of containers forbid Python to write bytecode. The tests start hundreds of processes: each
+# would compile every module anew, and each worker would rewrite the assertions of every test.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Beside the one that is installed; see mockbroker/spark/versions.py.
 SPARK_VERSIONS := 3.5.1 4.2.0
 SPARK_VENVS    := .cache/venvs
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-failed test-quick test-java test-spark test-spark-versions \
-        test-node test-go test-real test-audited check \
+.PHONY: help install run test test-slow test-failed test-quick test-java test-spark test-spark-versions \
+        test-node test-go test-real test-audited durations check \
         exhaustive simulate simulate-real planted lint types layers generated generate format bench \
         docs clean lock
 
@@ -40,14 +46,17 @@ $(STAMP): pyproject.toml requirements/constraints.txt
 run: $(STAMP) ## start a cluster of three brokers; more flags with ARGS="--topic orders:6"
 	@exec $(BIN)/mockbroker serve $(ARGS)
 
-test: $(STAMP) ## run every test in parallel; narrow it with ARGS="-k fetch"
-	$(PYTEST) $(PARALLEL) $(ARGS)
+test: $(STAMP) ## run the tests in parallel, all but the slow; narrow it with ARGS="-k fetch"
+	$(PYTEST) $(PARALLEL) -m 'not slow' $(ARGS)
+
+test-slow: $(STAMP) ## what takes too long for every change: more seeds, whole plans on real brokers
+	$(PYTEST) $(PARALLEL) -m slow $(ARGS)
 
 test-failed: $(STAMP) ## run what failed last time once more, one test at a time
 	$(PYTEST) --last-failed --last-failed-no-failures none $(ARGS)
 
 test-quick: $(STAMP) ## only the tests that need nothing but Python
-	$(PYTEST) $(PARALLEL) -m 'not (java or spark or node or go or real_kafka)' $(ARGS)
+	$(PYTEST) $(PARALLEL) -m 'not (slow or java or spark or node or go or real_kafka)' $(ARGS)
 
 test-java: $(STAMP) ## the Java clients and the oracle of Kafka's own classes
 	$(PYTEST) $(PARALLEL) -m java $(ARGS)
@@ -95,6 +104,9 @@ planted: $(STAMP) ## planted bugs, and what the simulator finds of them; an hour
 	$(BIN)/python -m tests.simulation.planted --jobs $(or $(SIM_JOBS),2) $(ARGS)
 	$(BIN)/python docs/generate
 
+durations: $(STAMP) ## measure how long the parts of the tests take, by which they are shared out
+	$(PYTEST) $(PARALLEL) --durations-report=tests/durations.json $(ARGS)
+
 check: lint types layers generated ## everything that needs no test run
 
 lint: $(STAMP)
@@ -121,8 +133,7 @@ format: $(STAMP) ## let ruff format and fix what it can
 bench: $(STAMP) ## compare with real Kafka, kfake and librdkafka's mock on this machine
 	$(BIN)/python -m bench $(ARGS)
 
-docs: $(STAMP) ## run the tests, write the checklist page with their results, build the HTML
-	-$(PYTEST) $(PARALLEL) --covers-report=docs/_data/covers.json
+docs: $(STAMP) ## build the docs as HTML
 	$(BIN)/python docs/generate
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
 
-from tests.support import covers, policy
+from tests.support import covers, policy, sharing
 from tests.support.maven import CACHE
 
 # What tests have fetched, and the programs that they start, is kept in the checkout.
@@ -22,10 +23,20 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("mockbroker")
 
 
+@pytest.fixture(scope="session")
+def real_bootstrap_servers() -> Iterator[str]:
+    """One real broker for all tests of clients; names of topics and groups are each test's own."""
+    from tests.support.real_kafka import SHARED_CONFIGS, RealKafka
+
+    with RealKafka(configs=SHARED_CONFIGS) as kafka:
+        yield kafka.bootstrap_servers
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    covers.add_options(parser)
+    sharing.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(policy.Policy(), "mockbroker-policy")
-    config.pluginmanager.register(covers.Covers(config), "mockbroker-covers")
+    config.pluginmanager.register(covers.Covers(), "mockbroker-covers")
+    config.pluginmanager.register(sharing.Sharing(config), "mockbroker-sharing")

@@ -17,7 +17,7 @@ def seconds_of_a_week() -> float:
     """Default retention: seven days, looked at every five minutes."""
 
     def fill(cluster: CoreCluster) -> None:
-        now_ms = cluster.now_ms()
+        now_ms = cluster.runtime.now_ms()
         for partition in cluster.topics["old"].partitions:
             for number in range(RECORDS):
                 record = Record(timestamp=now_ms, value=b"%d" % number)

@@ -11,7 +11,7 @@ import statistics
 import time
 
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import Record, build_batch
 
@@ -25,7 +25,7 @@ def seconds_there_and_back() -> dict[str, float]:
 
         def measure(cluster: CoreCluster) -> dict[str, float]:
             cluster.ensure_internal_topic(GROUP_METADATA_TOPIC)
-            now_ms = cluster.now_ms()
+            now_ms = cluster.runtime.now_ms()
             for partition in cluster.topics["orders"].partitions:
                 batch = build_batch([Record(timestamp=now_ms, value=b"one coffee")])
                 partition.append_records(batch, now_ms)

@@ -13,22 +13,24 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import admin_api
 import api_coverage
 import authorization
-import broker_life
 import checklist
 import command_line
 import configs
-import consumer_group_states
-import error_codes
+import differences
+import errors
 import exhaustive
-import fault_rules
-import faults
+import fault_tests
 import group_states
+import journal_events
 import laws
+import overview
 import planted_bugs
-import replica_fetcher
-import sasl_states
+import python_api
+import rules
+import state_machines
 import tables
 import transaction_states
 
@@ -36,28 +38,29 @@ from mockbroker_protocol import generate as protocol
 
 DOCS = Path(__file__).resolve().parents[1]
 REFERENCE = DOCS / "reference"
+APPENDIX = DOCS / "appendix"
 
 PAGES: dict[Path, Callable[[], str]] = {
-    REFERENCE / "api-coverage.md": api_coverage.page,
-    REFERENCE / "authorization.md": authorization.page,
-    REFERENCE / "broker-life.md": broker_life.page,
-    REFERENCE / "checklist.md": checklist.page,
-    REFERENCE / "classic-group.md": group_states.page,
+    DOCS / "overview.svg": overview.picture,
+    APPENDIX / "api-coverage.md": api_coverage.page,
+    APPENDIX / "authorization.md": authorization.page,
     REFERENCE / "classic-group.svg": group_states.picture,
-    REFERENCE / "consumer-group.md": consumer_group_states.page,
     REFERENCE / "command-line.md": command_line.page,
     REFERENCE / "configs.md": configs.page,
-    REFERENCE / "error-codes.md": error_codes.page,
-    REFERENCE / "exhaustive.md": exhaustive.page,
-    REFERENCE / "faults.md": faults.page,
-    REFERENCE / "fault-rules.md": fault_rules.page,
-    REFERENCE / "laws.md": laws.page,
-    REFERENCE / "planted-bugs.md": planted_bugs.page,
-    REFERENCE / "replica-fetcher.md": replica_fetcher.page,
-    REFERENCE / "sasl-connection.md": sasl_states.page,
+    REFERENCE / "differences.md": differences.page,
+    REFERENCE / "errors.md": errors.page,
+    APPENDIX / "exhaustive.md": exhaustive.page,
+    REFERENCE / "http.md": admin_api.page,
+    REFERENCE / "journal-events.md": journal_events.page,
+    APPENDIX / "planted-bugs.md": planted_bugs.page,
+    REFERENCE / "python-api.md": python_api.page,
+    REFERENCE / "rules.md": rules.page,
+    REFERENCE / "state-machines.md": state_machines.page,
     REFERENCE / "tables.md": tables.page,
-    REFERENCE / "transactional-id.md": transaction_states.page,
     REFERENCE / "transactional-id.svg": transaction_states.picture,
+    APPENDIX / "checklist.md": checklist.page,
+    APPENDIX / "fault-tests.md": fault_tests.page,
+    APPENDIX / "laws.md": laws.page,
 }
 
 
@@ -75,7 +78,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="docs/generate", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
     check = parser.parse_args().check
-    messages = ["--docs", str(REFERENCE / "messages.md")]
+    messages = ["--docs", str(APPENDIX / "messages.md")]
     code = protocol.main([*messages, "--check"] if check else messages)
     for path, text in stale_pages():
         sys.stdout.write(f"{'differs' if check else 'writing'}: {path.relative_to(DOCS.parent)}\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from markdown import page as join
 from markdown import table
 
-from mockbroker.core.profiles import LATEST, profile_of
+from mockbroker.core.metadata.profiles import LATEST, profile_of
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import APIS
 from mockbroker_protocol import ApiKey
@@ -20,9 +20,8 @@ NOTES = Path(__file__).resolve().parents[1] / "_data" / "api_notes.toml"
 INTRO = f"""
 # API coverage
 
-Made from the handlers: the versions stand beside the code that serves them, and `ApiVersions`
-answers from the same place, so neither this page nor a client can be told anything else. Beside
-them stand the versions that a Kafka {LATEST} broker offers, and the first flexible one (KIP-482).
+The versions come from the handlers' contracts, as do the answers of `ApiVersions`. The table also
+has the versions of a Kafka {LATEST} broker and the first flexible version (KIP-482).
 """
 
 

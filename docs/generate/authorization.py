@@ -1,4 +1,4 @@
-"""What each API asks of the authorizer, read off the guards that ask it."""
+"""The ACLs that each API requires, from the contracts beside the handlers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ from markdown import table
 from mockbroker.core.security.acls import Operation, ResourceType
 from mockbroker.core.security.authorized_operations import SUPPORTED
 from mockbroker.handlers import load_all
-from mockbroker.handlers.authorization import GUARDS, OPEN
-from mockbroker.handlers.authorization import load_all as load_guards
-from mockbroker.handlers.authorization.access import Rule
+from mockbroker.handlers.authorization import AuthorizationRule
 from mockbroker.handlers.base import APIS
-from mockbroker_protocol import ApiKey
 
 INTRO = """
-# What each API asks for
+# The ACLs that each API requires
 
-Made from the guards that stand in front of the handlers when the cluster has an
-[authorizer](../security.md#acls); a test compares what they say with what they ask. The answers are
-compared, request by request, with those of a real broker.
+This page is made from the contracts of the APIs. They apply when the cluster has an
+[authorizer](../howto/security.md#acls). A test compares the page with the checks, another one
+compares the responses with those of a real broker.
 """
 
 NAMES = {
@@ -42,18 +39,17 @@ IMPLIED = [
 
 def page() -> str:
     load_all()
-    load_guards()
     return join(
         INTRO,
-        table(("API", "needs", "of which", "otherwise"), rows()),
-        "## Without a guard",
-        table(("API", "who may"), [(kafka_name(k), OPEN[k]) for k in OPEN if int(k) in APIS]),
-        "## What is allowed along with it",
-        "ALL stands for every operation. Beyond that, to allow the one is to allow the other; to "
-        "deny it is not.",
+        table(("API", "requires", "on which", "otherwise"), rows()),
+        "## Without ACLs",
+        table(("API", "why"), without_acls()),
+        "## Implied operations",
+        "ALL stands for every operation. An operation that is allowed implies another one; an "
+        "operation that is denied does not.",
         table(("allowed", "implied"), [(given.name, also.name) for given, also in IMPLIED]),
         "## Operations by resource",
-        "What answers with authorized operations can tell of.",
+        "The operations that a response with authorized operations can contain.",
         table(
             ("resource", "operations"),
             [
@@ -65,15 +61,17 @@ def page() -> str:
 
 
 def rows() -> Iterator[tuple[str, str, str, str]]:
-    for number in sorted(APIS):
-        guard = GUARDS.get(ApiKey(number))
-        if guard is not None:
-            for place, rule in enumerate(guard.rules):
-                name = "" if place else kafka_name(ApiKey(number))
-                yield name, _needs(rule), rule.about, rule.otherwise
+    for _, api in sorted(APIS.items()):
+        for place, rule in enumerate(api.authorize.rules):
+            name = "" if place else kafka_name(api.key)
+            yield name, _acls(rule), rule.about, rule.otherwise
 
 
-def _needs(rule: Rule) -> str:
-    return " or ".join(
-        f"{need.operation.name} on the {NAMES[need.resource]}" for need in rule.needs
-    )
+def without_acls() -> Iterator[tuple[str, str]]:
+    for _, api in sorted(APIS.items()):
+        if not api.authorize.rules:
+            yield kafka_name(api.key), api.authorize.reason
+
+
+def _acls(rule: AuthorizationRule) -> str:
+    return " or ".join(f"{acl.operation.name} on the {NAMES[acl.resource]}" for acl in rule.acls)

@@ -6,28 +6,28 @@ from markdown import page as join
 from markdown import table
 from state_tables import theory
 
-from mockbroker.core import broker_life
-from mockbroker.core.broker_life import REFUSALS, STATES, TRANSITIONS, Step
+from mockbroker.core.brokers import broker_life
+from mockbroker.core.brokers.broker_life import REFUSALS, STATES, TRANSITIONS, ProcessEvent
 
 INTRO = """
 # The life of a broker
 
-Drawn from `mockbroker/core/broker_life.py`. Only its table decides; what is not in it is refused.
-[Replication](../replication.md) tells what follows for partitions.
+Drawn from `mockbroker/core/brokers/broker_life.py`. [Replication](../explanation/replication.md)
+explains the effects on partitions.
 """
 
 
 def page() -> str:
-    rows = [(f"**{state}**", *(cell(state, step) for step in Step)) for state in STATES]
+    rows = [(f"**{state}**", *(cell(state, event) for event in ProcessEvent)) for state in STATES]
     return join(
         INTRO,
         theory(broker_life),
         "## Steps",
-        "Where each step leads, by the state of the process, or why it is refused.",
-        table(("state", *(step.value for step in Step)), rows),
+        "The state after each event, by the state of the process, or the reason of a refusal.",
+        table(("state", *(event.value for event in ProcessEvent)), rows),
     )
 
 
-def cell(state: str, step: Step) -> str:
-    found = TRANSITIONS[state].get(step)
-    return found or f"*{REFUSALS[state][step].format(state=state)}*"
+def cell(state: str, event: ProcessEvent) -> str:
+    found = TRANSITIONS[state].get(event)
+    return found or f"*{REFUSALS[state][event].format(state=state)}*"

@@ -1,13 +1,12 @@
-"""Which things that clients can see are shown by which tests, and how those ended.
+"""Which tests cover each row of the checklist.
 
-The tests are found in their source (`@pytest.mark.covers("S12")` on a function, a class or a whole
-module), the results in `docs/_data/covers.json`, which `make docs` writes by running every test.
+The tests are found in their source: `@pytest.mark.covers("S12")` on a function, a class or a
+module.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,7 +17,6 @@ from markdown import table
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = ROOT / "docs" / "_data" / "checklist.toml"
-RESULTS = ROOT / "docs" / "_data" / "covers.json"
 
 # Runs the examples of the docs' pages.
 PAGES_TEST = "tests/house/test_docs.py::test_the_examples_of_a_page_run_as_they_stand"
@@ -26,8 +24,8 @@ PAGES_TEST = "tests/house/test_docs.py::test_the_examples_of_a_page_run_as_they_
 INTRO = """
 # Checklist
 
-What people who work with Kafka know, meet or fear, and the tests that show it here. A row without a
-test is not claimed. Results are those of the last `make docs`.
+Behaviour of Kafka that a client can see, and the tests that cover it. A row without a test is not
+covered. `make test ARGS="-k NAME"` runs a test.
 """
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -103,7 +101,6 @@ def rows_in(expression: ast.expr, mark: str = "covers") -> list[str]:
 
 def page() -> str:
     data = tomllib.loads(ROWS.read_text(encoding="utf-8"))
-    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     tests = tests_by_row()
     shown = sum(1 for row in data["rows"] if tests.get(row["id"]))
     parts = [INTRO, f"{shown} of {len(data['rows'])} rows have a test."]
@@ -112,13 +109,12 @@ def page() -> str:
         parts += [
             f"## {title}",
             table(
-                ("row", "what can be seen", "tests", "result"),
+                ("row", "behaviour", "tests"),
                 [
                     (
                         row["id"],
                         row["title"],
                         "<br>".join(f"`{shorter(test)}`" for test in tests.get(row["id"], [])),
-                        verdict(tests.get(row["id"], []), results.get(row["id"], {})),
                     )
                     for row in rows
                 ],
@@ -129,11 +125,3 @@ def page() -> str:
 
 def shorter(node_id: str) -> str:
     return node_id.removeprefix("tests/")
-
-
-def verdict(tests: list[str], outcomes: dict[str, str]) -> str:
-    """One word for the row: its worst test."""
-    if not tests:
-        return ""
-    ended = [outcomes.get(test, "not run") for test in tests]
-    return next((word for word in ("failed", "not run", "skipped") if word in ended), "passed")

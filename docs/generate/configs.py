@@ -12,24 +12,20 @@ from markdown import table
 from mockbroker.core.configs.defs import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
 
 CLIENTS = Path(__file__).resolve().parents[1] / "_data" / "client_configs.toml"
-# One of these is wrong for whatever has a validator, which then says what it wants.
-_WRONG = (-(2**63), 2**63 - 1, -1e300, 1e300, "\0", ("\0",), ())
 
 INTRO = """
 # Configs
 
-Every config that is accepted, described and validated, with Kafka's own defaults. Broker configs
-are set with `serve --config NAME=VALUE` or in the `[configs]` of a config file, topic configs with
-the topic, and all of them by any admin client while the cluster runs. One default differs from
-Kafka's: `group.initial.rebalance.delay.ms` is 0, so that a test's first consumer does not wait.
-A config that steers what does not exist here (threads, disks, log segments' files) is kept and
-described but changes nothing.
+All accepted configs with Kafka's defaults. Set broker configs with `serve --config NAME=VALUE` or
+in the `[configs]` of a config file, topic configs with the topic, and all configs by any admin
+client. [Differences](differences.md) lists the defaults that differ from Kafka's. Configs of
+threads, disks and segment files are stored and described without effect.
 """
 
 ONLY_CLIENTS = """
 ## Clients
 
-Not known to brokers, which refuse them as INVALID_CONFIG; what they see of them is something else.
+Brokers refuse these configs with INVALID_CONFIG. The last column has their effect on a broker.
 """
 
 
@@ -48,16 +44,8 @@ def rows(definitions: Iterable[ConfigDef]) -> list[tuple[str, str, str, str, str
 
 
 def valid(definition: ConfigDef) -> str:
-    """What a value has to be beyond its type, in the words with which others are refused."""
-    found: list[str] = []
-    for wrong in _WRONG:
-        try:
-            wanted = definition.validator(wrong) if definition.validator else None
-        except (AssertionError, TypeError, ValueError, AttributeError):
-            continue  # of another type
-        if wanted is not None and wanted not in found:
-            found.append(wanted)
-    return "; ".join(found).replace("|", "\\|")
+    """What a value has to be beyond its type."""
+    return "" if definition.validator is None else definition.validator.valid.replace("|", "\\|")
 
 
 def shown(default: str | None) -> str:

@@ -7,22 +7,22 @@ from markdown import table
 
 from mockbroker.core.groups.consumer import states
 from mockbroker.core.groups.consumer.states import (
+    ADVANCE_RESULTS,
     DELETE_ANSWERS,
     DUE,
     GROUP_STATES,
     MIGRATION_POLICIES,
-    OUTCOMES,
-    STEPS,
+    RECONCILE_ACTIONS,
     GroupFacts,
     MemberState,
-    Situation,
-    Step,
+    ReconcileAction,
+    ReconcileFacts,
 )
 
 INTRO = """
 # The consumer group of the new protocol
 
-Drawn from `mockbroker/core/groups/consumer/states.py`. Only its tables decide.
+Drawn from `mockbroker/core/groups/consumer/states.py`.
 """
 
 NAMES = {
@@ -57,14 +57,14 @@ def page() -> str:
                 (
                     f"**{NAMES[state]}**",
                     DUE[state],
-                    word(STEPS[state][Situation(True, False)]),
-                    word(STEPS[state][Situation(False, True)]),
-                    word(STEPS[state][Situation(False, False)]),
+                    word(RECONCILE_ACTIONS[state][ReconcileFacts(True, False)]),
+                    word(RECONCILE_ACTIONS[state][ReconcileFacts(False, True)]),
+                    word(RECONCILE_ACTIONS[state][ReconcileFacts(False, False)]),
                 )
                 for state in MemberState
             ],
         ),
-        "\n".join(f"- *{step.name.lower()}*: {step.value}" for step in Step),
+        "\n".join(f"- *{step.name.lower()}*: {step.value}" for step in ReconcileAction),
         "A member that advances ends up in this state:",
         table(
             ("has to give something up", "waits for others", "state", "epoch"),
@@ -75,7 +75,7 @@ def page() -> str:
                     f"**{NAMES[outcome.state]}**",
                     "the assignment epoch" if outcome.takes_target_epoch else "as before",
                 )
-                for left, outcome in OUTCOMES.items()
+                for left, outcome in ADVANCE_RESULTS.items()
             ],
         ),
         "## Between the protocols",
@@ -106,5 +106,5 @@ def yes(fact: bool) -> str:
     return "yes" if fact else "no"
 
 
-def word(step: Step) -> str:
+def word(step: ReconcileAction) -> str:
     return f"*{step.name.lower()}*"

@@ -7,7 +7,7 @@ from markdown import page as join
 from markdown import table
 from state_tables import answer, edges_of, steps_list, transitions_table
 
-from mockbroker.core.groups.states import ANSWERS, FORBIDDEN, TRANSITIONS, State, Step
+from mockbroker.core.groups.states import ANSWERS, FORBIDDEN, TRANSITIONS, RequestAction, State
 
 # Layout only: what is drawn between the places comes from TRANSITIONS.
 PLACES: dict[State, tuple[int, int]] = {
@@ -22,12 +22,11 @@ SIZE = (800, 320)
 INTRO = """
 # The classic group
 
-Drawn from `mockbroker/core/groups/states.py`, whose opening words tell how a group works. Only its
-tables decide; a transition that is not in them cannot happen.
+Drawn from `mockbroker/core/groups/states.py`, whose docstring has the theory.
 
 ![States of a classic group](classic-group.svg)
 
-The dashed lines: every state ends in Dead when the group is deleted or its coordinator moves away.
+Dashed lines: every state ends in Dead when the group is deleted or its coordinator moves.
 """
 
 
@@ -38,16 +37,16 @@ def page() -> str:
         "## Transitions",
         transitions_table(TRANSITIONS, FORBIDDEN),
         "## Answers",
-        "What a known member with the current generation is told, by the state of its group.",
+        "The answer to a known member with the current generation, by the state of its group.",
         table(
-            ("asked", *(state.value for state in State)),
+            ("request", *(state.value for state in State)),
             [
-                (ask.value, *(answer(ANSWERS[state][ask], Step) for state in State))
-                for ask in next(iter(ANSWERS.values()))
+                (kind.value, *(answer(ANSWERS[state][kind], RequestAction) for state in State))
+                for kind in next(iter(ANSWERS.values()))
             ],
         ),
         "The steps in that table:",
-        steps_list(Step),
+        steps_list(RequestAction),
     )
 
 

@@ -12,11 +12,11 @@ from mockbroker.simulation import LAWS
 INTRO = """
 # Laws of simulations
 
-What `mockbroker simulate` holds every cluster to, drawn from `mockbroker/simulation/laws/`.
-[Simulation](../simulation.md) tells how it is done.
+The laws that `mockbroker simulate` checks, drawn from `mockbroker/simulation/laws/`.
+[Simulation](../explanation/simulation.md) explains them.
 """
 
 
 def page() -> str:
     rows = [(f"**{law.name}**", " ".join((inspect.getdoc(law) or "").split())) for law in LAWS]
-    return join(INTRO, table(("law", "what must hold"), rows))
+    return join(INTRO, table(("law", "condition"), rows))

@@ -20,7 +20,8 @@ each the simulator runs schedules from seed 0 on, until a law is broken.
 
 *Schedules* is how many that took. Bugs are hunted several at a time; one counts as found on a
 schedule that breaks a law with all of them and with this one alone, and none without any.
-*Audit* is what [the audit](../audit.md) says of the history that went over the wire in that
+*Audit* is what [the audit](../explanation/audit.md) says of the history that went over the wire in
+that
 schedule: which anomaly it calls a bug; a dash where it sees none, as with much that no client can
 see. `make planted` writes these results.
 """

@@ -14,8 +14,8 @@ from mockbroker.core.replication.fetcher import TRANSITIONS, FetcherState
 INTRO = """
 # The follower
 
-Drawn from `mockbroker/core/replication/fetcher.py`. Only its table decides; what is not in it
-cannot happen. [Replication](../replication.md) tells when there is a follower at all.
+Drawn from `mockbroker/core/replication/fetcher.py`. [Replication](../explanation/replication.md)
+explains when a follower has its own log and uses this machine.
 """
 
 
@@ -32,9 +32,9 @@ def page() -> str:
         INTRO,
         theory(replica_fetcher),
         "## Events",
-        "What comes from the controller, from the leader, or from a timer.",
-        table(("event", "what it says"), events),
+        "Events from the controller, the leader, or a timer.",
+        table(("event", "meaning"), events),
         "## Steps",
-        "What each event makes a follower do, by its state.",
+        "The step of a follower for each event, by its state.",
         table(("event", *(state.name for state in FetcherState)), rows),
     )

@@ -10,23 +10,22 @@ from mockbroker.core.security.sasl import states
 from mockbroker.core.security.sasl.states import (
     ADMISSION,
     TRANSITIONS,
+    Admission,
     RequestKind,
     SaslEvent,
     SaslState,
-    Verdict,
 )
 
 INTRO = """
 # The SASL connection
 
-Drawn from `mockbroker/core/security/sasl/states.py`. Only its tables decide; what is not in
-them cannot happen.
+Drawn from `mockbroker/core/security/sasl/states.py`.
 """
 
 VERDICTS = {
-    Verdict.ADMIT: "served",
-    Verdict.REFUSE: "`ILLEGAL_SASL_STATE`, then closed",
-    Verdict.CLOSE: "closed",
+    Admission.ADMIT: "served",
+    Admission.REFUSE: "`ILLEGAL_SASL_STATE`, then closed",
+    Admission.CLOSE: "closed",
 }
 
 
@@ -34,9 +33,9 @@ def page() -> str:
     return join(
         INTRO,
         theory(states),
-        "## What is taken",
-        "Each request, by the state of its connection. Between handshake and proof every frame "
-        "that is taken is a token.",
+        "## Accepted requests",
+        "Each request, by the state of its connection. Between handshake and authentication every "
+        "accepted frame is a token.",
         table(
             ("state", *(kind.value for kind in RequestKind)),
             [
@@ -44,8 +43,8 @@ def page() -> str:
                 for state in SaslState
             ],
         ),
-        "## What follows",
-        "What came of a request, and the state after it.",
+        "## Transitions",
+        "The event of a request, and the next state.",
         table(
             ("state", "event", "next state"),
             [

@@ -10,15 +10,15 @@ from mockbroker.pipeline.tables import SCHEMA_VERSION, TABLES, WANTED_REMOVALS
 INTRO = f"""
 # Tables of a run
 
-Drawn from their declarations. [The pipeline](../pipeline.md) tells how they come about, and
-[the audit](../audit.md) what they prove. This is schema version {SCHEMA_VERSION}.
+Drawn from their declarations. [Export and audit tables](../howto/tables.md) shows their use, and
+[the audit](../explanation/audit.md) defines its findings over them. This is schema version
+{SCHEMA_VERSION}.
 
-A table lies in `<directory>/<table>/run=<run>/part-<n>.parquet`, so every table also has the column
-`run`. A table without a row has no directory. `seq` numbers are those of the journal's entries: the
-order in which the cluster did things. Times are `virtual_ms` (the cluster's clock, ms since the
-epoch) and `real_ns` (real time, ns since the epoch). A partition is `topic_id` and `partition`,
-because a topic that was deleted and made again is another. A null means that nothing is known or
-that it does not apply.
+A table is in `<directory>/<table>/run=<run>/part-<n>.parquet`, so every table also has the column
+`run`. A table without rows has no directory. `seq` is the number of the journal's entry, in the
+order of events. Times are `virtual_ms` (the cluster's clock, ms since the epoch) and `real_ns`
+(real time, ns since the epoch). `topic_id` and `partition` identify a partition, because a
+recreated topic is another topic. Null means unknown or not applicable.
 """
 
 
@@ -29,5 +29,5 @@ def page() -> str:
         rows = ((f"`{column.name}`", column.kind, column.meaning) for column in declared)
         blocks.append(table(("column", "type", "meaning"), rows))
     wanted = ", ".join(f"`{reason}`" for reason in WANTED_REMOVALS)
-    blocks.append(f"Reasons of `removals` that somebody wanted: {wanted}.")
+    blocks.append(f"Wanted reasons of `removals`: {wanted}.")
     return join(*blocks)

@@ -8,7 +8,7 @@ from markdown import table
 from state_tables import answer, edges_of, steps_list, theory, transitions_table
 
 from mockbroker.core.txn import states
-from mockbroker.core.txn.states import ANSWERS, FORBIDDEN, TRANSITIONS, Ask, State, Step
+from mockbroker.core.txn.states import ANSWERS, FORBIDDEN, TRANSITIONS, State, TxnRequest, TxnStep
 
 # Layout only: what is drawn between the places comes from TRANSITIONS.
 PLACES: dict[State, tuple[int, int]] = {
@@ -26,19 +26,18 @@ SIZE = (1040, 520)
 INTRO = """
 # A transactional id
 
-Drawn from `mockbroker/core/txn/states.py`. Only its tables decide; a transition that is not in them
-cannot happen.
+Drawn from `mockbroker/core/txn/states.py`.
 
 ![States of a transactional id](transactional-id.svg)
 
-The dashed lines: an id that nobody uses is forgotten from every state in which nothing is open.
+Dashed lines: an unused id expires from every state without an open transaction.
 """
 
 PENDING = """
-What the producer that holds the id and its present epoch is told, by the state of the id. While a
-move is pending, everything but a verification is answered with `CONCURRENT_TRANSACTIONS`. An end
-that is decided has its completion pending until every marker is written, and an id is never *in*
-Dead or PrepareEpochFence but only on its way there: of those four columns clients see the row of
+The answer to the producer with the current epoch, by the state of its id. During a pending
+transition, every request except a verification gets `CONCURRENT_TRANSACTIONS`. The completion of a
+decided transaction is pending until every marker is written. An id is never *in* Dead or
+PrepareEpochFence but only in transition to it. In those four columns clients see only the row of
 the verification.
 """
 
@@ -52,11 +51,14 @@ def page() -> str:
         "## Answers",
         PENDING,
         table(
-            ("asked", *(state.value for state in State)),
-            [(ask.value, *(answer(ANSWERS[state][ask], Step) for state in State)) for ask in Ask],
+            ("request", *(state.value for state in State)),
+            [
+                (ask.value, *(answer(ANSWERS[state][ask], TxnStep) for state in State))
+                for ask in TxnRequest
+            ],
         ),
         "The steps in that table:",
-        steps_list(Step),
+        steps_list(TxnStep),
     )
 
 

@@ -1,8 +1,4 @@
-"""The Starlette application: one list of routes for each concern. Imported in the admin thread.
-
-`probes` answers what orchestrators and scrapers ask. Steering the cluster gets a list of its own
-under `/v1`, so that these two paths never change.
-"""
+"""The Starlette application: probes, and the admin API under `/v1`."""
 
 from __future__ import annotations
 
@@ -14,24 +10,24 @@ from starlette.routing import BaseRoute, Route
 
 from mockbroker.admin import metrics
 from mockbroker.admin.bridge import Bridge, ClusterUnavailableError
+from mockbroker.admin.target import AdminTarget
+from mockbroker.admin.v1.access import AccessControl
 from mockbroker.admin.v1.endpoint import json_response, problem_response
-from mockbroker.admin.v1.guard import Guard
 from mockbroker.admin.v1.problems import Problem
-from mockbroker.admin.view import ClusterView
 
 
-def build_app(view: ClusterView, token: str | None = None) -> Guard:
-    """The application of a cluster; without a server behind the view, only its probes.
+def build_app(target: AdminTarget, token: str | None = None) -> AccessControl:
+    """The application of a cluster; without a server behind the target, only its probes.
 
-    With a `token`, everything but the probes asks for it.
+    With a `token`, all requests but those of probes need it.
     """
-    bridge = Bridge(view.token)
-    served = probes(view, bridge)
-    if view.server is not None:
+    bridge = Bridge(target.token)
+    served = probes(target, bridge)
+    if target.server is not None:
         from mockbroker.admin.v1.api import Api
         from mockbroker.admin.v1.routes import v1_routes
 
-        served += v1_routes(Api(view.server, bridge))
+        served += v1_routes(Api(target.server, bridge))
     app = Starlette(
         routes=served,
         exception_handlers={
@@ -39,18 +35,18 @@ def build_app(view: ClusterView, token: str | None = None) -> Guard:
             HTTPException: _http_error,
         },
     )
-    return Guard(app, token)
+    return AccessControl(app, token)
 
 
-def probes(view: ClusterView, bridge: Bridge) -> list[BaseRoute]:
+def probes(target: AdminTarget, bridge: Bridge) -> list[BaseRoute]:
     async def healthz(request: Request) -> Response:  # noqa: ARG001 - Starlette hands it over
-        snapshot = await bridge.call(view.snapshot)
+        found = await bridge.call(target.metrics)
         return json_response(
-            {"status": "ok", "brokers": snapshot.brokers, "uptime_ms": snapshot.uptime_ms}
+            {"status": "ok", "brokers": found.brokers, "uptime_ms": found.uptime_ms}
         )
 
     async def scrape(request: Request) -> Response:  # noqa: ARG001
-        text = metrics.render(await bridge.call(view.snapshot))
+        text = metrics.render(await bridge.call(target.metrics))
         return Response(text, headers={"content-type": metrics.CONTENT_TYPE})
 
     return [Route("/healthz", healthz), Route("/metrics", scrape)]

@@ -1,8 +1,8 @@
 """From the admin run into the cluster's run and back, without a thread for each call.
 
-`trio.from_thread.run_sync` would need a worker thread here, because the admin side is itself a trio
-run and must not block. So the function is queued with the cluster's token, and the cluster's run
-wakes the caller through the admin run's token.
+The admin side is itself a trio run and must not block, so `trio.from_thread.run_sync` would need a
+worker thread. Instead the function is queued with the cluster's token, and the cluster's run wakes
+the caller through the admin run's token.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import trio
 
 T = TypeVar("T")
 
-# A cluster that lets a look at its counters wait this long, in real time, is not healthy.
+# A cluster that does not answer for so long, in real time, is not healthy.
 ANSWER_TIMEOUT_S = 2.0
 
 
 class ClusterUnavailableError(Exception):
-    """The cluster's run has ended, or did not come round to the call in time."""
+    """The cluster's run has ended, or did not answer in time."""
 
 
 class Bridge:
@@ -30,10 +30,10 @@ class Bridge:
         self._timeout_s = timeout_s
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Run `function()` in the cluster's run; return or raise what it does.
+        """Run `function()` in the cluster's run; returns its result, or raises its error.
 
-        Raises ClusterUnavailableError when no answer comes within the timeout. The call may still
-        run later then, so a function with effects must bear that.
+        Raises ClusterUnavailableError when no result comes within the timeout. The function may
+        still run later.
         """
 
         def there(answer: Callable[[outcome.Outcome[T]], None]) -> None:
@@ -42,9 +42,8 @@ class Bridge:
         return await self._ask(there, self._timeout_s)
 
     async def run(self, function: Callable[[], Awaitable[T]], timeout_s: float) -> T:
-        """Run `await function()` in a task of the cluster's run; return or raise what it does.
-
-        Raises ClusterUnavailableError as `call` does; what has begun goes on then.
+        """Run `await function()` in a task of the cluster's run, as `call`. After the timeout the
+        task goes on.
         """
 
         def there(answer: Callable[[outcome.Outcome[T]], None]) -> None:
@@ -64,7 +63,7 @@ class Bridge:
 
         def answer(found: outcome.Outcome[T]) -> None:
             answers.append(found)
-            # If the admin side stopped while it waited, nobody wants the answer.
+            # The admin side may have stopped meanwhile.
             with suppress(trio.RunFinishedError):
                 here.run_sync_soon(answered.set)
 

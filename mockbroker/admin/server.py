@@ -1,7 +1,7 @@
 """The admin thread: its socket, its trio run, its end.
 
-The socket is bound by the caller, so that a taken port is reported at once and names the address;
-everything slow to import is imported in the thread.
+The caller binds the socket, so a taken port is reported at once. Slow imports take place in the
+thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from mockbroker.admin.view import ClusterView
+from mockbroker.admin.target import AdminTarget
 
 if TYPE_CHECKING:
     from hypercorn.config import Config
@@ -26,12 +26,12 @@ BACKLOG = 128
 # cancellation. The kernel ends such a connection after this long without progress.
 STALLED_READER_TIMEOUT_MS = 5_000
 
-# How long requests in flight may take once the server is told to stop.
+# The time for requests in flight when the server stops.
 GRACE_S = 0.2
-# How long `stop` waits for the thread: a stalled reader's time and some more.
+# The time that `stop` waits for the thread: more than a stalled reader may take.
 STOP_TIMEOUT_S = STALLED_READER_TIMEOUT_MS / 1000 + 3
 
-AppFactory = Callable[[ClusterView, str | None], Any]
+AppFactory = Callable[[AdminTarget, str | None], Any]
 
 
 class AdminError(Exception):
@@ -42,10 +42,10 @@ class AdminServer:
     """A running admin server; made by `start_admin`."""
 
     def __init__(
-        self, view: ClusterView, sock: socket.socket, app_factory: AppFactory, secret: str | None
+        self, target: AdminTarget, sock: socket.socket, app_factory: AppFactory, secret: str | None
     ) -> None:
         self.host, self.port = sock.getsockname()[:2]
-        self._view = view
+        self._target = target
         self._socket = sock
         self._app_factory = app_factory
         self._secret = secret
@@ -71,7 +71,7 @@ class AdminServer:
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> bool:
         """Close the port and end the thread; False if it still runs after `timeout_s`. Idempotent.
 
-        The thread is a daemon: one that a stalled reader holds up does not hold up the process.
+        The thread is a daemon: if a stalled reader delays it, the process still ends.
         """
         if self._token is not None and self._thread.is_alive():
             with suppress(trio.RunFinishedError):  # it may end by itself meanwhile
@@ -82,7 +82,7 @@ class AdminServer:
     def _run(self) -> None:
         try:
             trio.run(self._main)
-        except BaseException as error:  # handed to the thread that waits for us
+        except BaseException as error:  # for `start`
             self._error = error
         finally:
             self._socket.close()
@@ -91,7 +91,7 @@ class AdminServer:
     async def _main(self) -> None:
         from hypercorn.trio import serve
 
-        app = self._app_factory(self._view, self._secret)
+        app = self._app_factory(self._target, self._secret)
         self._token = trio.lowlevel.current_trio_token()
         async with trio.open_nursery() as nursery:
 
@@ -109,7 +109,7 @@ class AdminServer:
 
 
 def hypercorn_config(sock: socket.socket) -> Config:
-    """Hypercorn's configuration for one listening socket that is ours already."""
+    """Hypercorn's configuration for a listening socket."""
     from hypercorn.config import Config, Sockets
 
     class OwnSocketConfig(Config):
@@ -148,14 +148,14 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def default_app(view: ClusterView, secret: str | None) -> Any:
+def default_app(target: AdminTarget, secret: str | None) -> Any:
     from mockbroker.admin.app import build_app
 
-    return build_app(view, secret)
+    return build_app(target, secret)
 
 
 def start_admin(
-    view: ClusterView,
+    target: AdminTarget,
     host: str = "127.0.0.1",
     port: int = 0,
     *,
@@ -164,11 +164,11 @@ def start_admin(
 ) -> AdminServer:
     """Start the admin server of a cluster and return once it answers.
 
-    With a `secret`, requests other than probes have to show it (`Authorization: Bearer SECRET`).
+    With a `secret`, requests other than probes need it (`Authorization: Bearer SECRET`).
 
-    It blocks for as long as the imports take (a quarter of a second), so a trio run calls it in a
-    worker thread. Raises AdminError when the port cannot be had.
+    It blocks while the thread imports (a quarter of a second), so a trio run calls it in a worker
+    thread. Raises AdminError when the port cannot be bound.
     """
-    server = AdminServer(view, listen(host, port), app_factory, secret)
+    server = AdminServer(target, listen(host, port), app_factory, secret)
     server.start()
     return server

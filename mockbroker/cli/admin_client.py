@@ -1,4 +1,4 @@
-"""The admin API for commands: where it is, what its answers say, and how errors end a command."""
+"""The admin API for commands: its address, its answers, and the errors that end a command."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import http.client
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlencode, urlsplit
@@ -27,71 +28,50 @@ class AdminClient:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         parts = urlsplit(url if "//" in url else f"//{url}")
-        if (
-            parts.scheme not in ("", "http")
-            or parts.hostname is None
-            or parts.path not in ("", "/")
-        ):
-            raise click.BadParameter(f"{url!r} is not http://HOST:PORT", param_hint="--admin")
-        self.url = url
-        self._host, self._port = parts.hostname, parts.port
-        self._token = token
+        with suppress(ValueError):  # the port is no number up to 65535
+            if parts.scheme in ("", "http") and parts.hostname and parts.path in ("", "/"):
+                self.url = url
+                self._host, self._port = parts.hostname, parts.port
+                self._token = token
+                return
+        raise click.BadParameter(f"{url!r} is not http://HOST:PORT", param_hint="--admin")
 
     def get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
-        return self.request("GET", path, query=query)
+        return self._json("GET", path, query=query)
 
     def post(self, path: str, body: object, *, wait_s: float = 0.0) -> Any:
         """`wait_s` is how long the server itself may wait before it answers."""
-        return self.request("POST", path, body, timeout_s=TIMEOUT_S + wait_s)
+        return self._json("POST", path, body, timeout_s=TIMEOUT_S + wait_s)
 
     def delete(self, path: str) -> None:
-        self.request("DELETE", path)
+        self._json("DELETE", path)
 
-    def request(
+    def _json(self, method: str, path: str, body: object = None, **options: Any) -> Any:
+        with self._response(method, path, body, **options) as response:
+            text = response.read()
+        return json.loads(text) if text else None
+
+    def read(self, path: str) -> bytes:
+        """An answer that is no JSON."""
+        with self._response("GET", path) as response:
+            return response.read()
+
+    def lines(self, path: str, query: Mapping[str, object]) -> Iterator[str]:
+        """The lines of an answer that lasts until the server ends."""
+        with self._response("GET", path, query=query, timeout_s=None) as response:
+            for line in response:
+                yield line.decode().rstrip("\n")
+
+    @contextmanager
+    def _response(
         self,
         method: str,
         path: str,
         body: object = None,
         *,
         query: Mapping[str, object] | None = None,
-        timeout_s: float = TIMEOUT_S,
-    ) -> Any:
-        connection, response = self._ask(method, path, body, query, timeout_s)
-        try:
-            text = response.read()
-        except OSError as error:
-            raise click.ClickException(f"{self.url}: {error}") from None
-        finally:
-            connection.close()
-        return json.loads(text) if text else None
-
-    def read(self, path: str) -> bytes:
-        """An answer that is no JSON."""
-        connection, response = self._ask("GET", path, None, None, TIMEOUT_S)
-        try:
-            return response.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise click.ClickException(f"{self.url}: {error}") from None
-        finally:
-            connection.close()
-
-    def lines(self, path: str, query: Mapping[str, object]) -> Iterator[str]:
-        """The lines of an answer that goes on until the server ends."""
-        connection, response = self._ask("GET", path, None, query, None)
-        try:
-            for line in response:
-                yield line.decode().rstrip("\n")
-        finally:
-            connection.close()
-
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        body: object,
-        query: Mapping[str, object] | None,
-        timeout_s: float | None,
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        timeout_s: float | None = TIMEOUT_S,
+    ) -> Iterator[http.client.HTTPResponse]:
         headers = {} if self._token is None else {"authorization": f"Bearer {self._token}"}
         data = None
         if body is not None:
@@ -100,19 +80,20 @@ class AdminClient:
         if query:
             path += "?" + urlencode(query, doseq=True)
         connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
-        try:
-            connection.request(method, path, data, headers)
-            response = connection.getresponse()
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
-            raise click.ClickException(
-                f"no admin API answers at {self.url}: {error}; `mockbroker serve` starts one"
-            ) from None
-        if response.status >= 400:
-            text = response.read()
-            connection.close()
-            raise click.ClickException(_problem(response.status, text))
-        return connection, response
+        with closing(connection):
+            try:
+                connection.request(method, path, data, headers)
+                response = connection.getresponse()
+            except (OSError, http.client.HTTPException) as error:
+                raise click.ClickException(
+                    f"no admin API answers at {self.url}: {error}; `mockbroker serve` starts one"
+                ) from None
+            try:
+                if response.status >= 400:
+                    raise click.ClickException(_problem(response.status, response.read()))
+                yield response
+            except (OSError, http.client.HTTPException) as error:
+                raise click.ClickException(f"{self.url} broke off its answer: {error}") from None
 
 
 def _problem(status: int, text: bytes) -> str:
@@ -133,14 +114,14 @@ def admin_command(function: Callable[Concatenate[AdminClient, P], None]) -> Call
         default=DEFAULT_ADMIN,
         show_default=True,
         show_envvar=True,
-        help="Where the cluster's admin API is.",
+        help="URL of the cluster's admin API.",
     )
     @click.option(
         "--admin-token-file",
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
         envvar=TOKEN_ENVIRONMENT,
         show_envvar=True,
-        help="The token it asks for, in a file.",
+        help="File with the admin API's token.",
     )
     @functools.wraps(function)
     def command(
@@ -148,7 +129,10 @@ def admin_command(function: Callable[Concatenate[AdminClient, P], None]) -> Call
     ) -> None:
         token = None
         if admin_token_file is not None:
-            token = admin_token_file.read_text(encoding="utf-8").strip()
+            try:
+                token = admin_token_file.read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise click.BadParameter(f"{admin_token_file}: {error}") from None
         function(AdminClient(admin, token), *args, **kwargs)
 
     return command
@@ -158,7 +142,7 @@ def read_data(text: str) -> dict[str, Any]:
     """YAML or JSON: a file's name, `-` for standard input, or the data itself in braces."""
     found = read_documents(text)
     if len(found) != 1:
-        raise click.BadParameter(f"{len(found)} documents are there, not one")
+        raise click.BadParameter(f"expected one document, got {len(found)}")
     return found[0]
 
 
@@ -203,10 +187,9 @@ def named_values(texts: tuple[str, ...]) -> dict[str, Any]:
 
 def milliseconds(text: str) -> int:
     """`250` (ms), `250ms`, `45s`, `5m`, `2h`."""
-    from mockbroker.core.faults.convert import duration_ms
-    from mockbroker.core.faults.errors import RuleError
+    from mockbroker.core.validation import ValidationError, duration_ms
 
     try:
         return duration_ms(int(text) if text.isdigit() else text, "")
-    except RuleError as error:
+    except ValidationError as error:
         raise click.BadParameter(error.reason) from None

@@ -1,4 +1,4 @@
-"""The options of `serve` for its admin API: where it listens, and who may use it."""
+"""The options of `serve` for its admin API: its address and its token."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import click
 
-from mockbroker.actors.config import ServerError
-from mockbroker.actors.private_files import write_private
+from mockbroker.server.config import ServerError
+from mockbroker.server.private_files import write_private
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,12 +24,21 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class AdminOptions:
-    """Where the admin API listens. `secret` is what its clients have to show, if anything."""
+    """The admin API's address, and the token of its clients, if they need one.
+
+    `temporary` is the directory of a token file that was made for this run.
+    """
 
     host: str
     port: int
     secret: str | None = None
     secret_file: Path | None = None
+    temporary: tempfile.TemporaryDirectory[str] | None = None
+
+    def close(self) -> None:
+        """Remove a token file that was made for this run."""
+        if self.temporary is not None:
+            self.temporary.cleanup()
 
 
 def admin_options(command: F) -> F:
@@ -47,16 +56,16 @@ _OPTIONS = (
         show_default=True,
         help="Port of the admin API, /healthz and /metrics; 0 takes a free one.",
     ),
-    click.option("--no-admin", is_flag=True, help="Serve no admin API."),
+    click.option("--no-admin", is_flag=True, help="Do not serve the admin API."),
     click.option(
         "--allow-remote",
         is_flag=True,
-        help="Let the admin API listen where the brokers do; its clients need a token then.",
+        help="Serve the admin API on the brokers' address. Its clients then need a token.",
     ),
     click.option(
         "--admin-token-file",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="The token for the admin API, in a file that only you can read.",
+        help="File with the admin API's token. Only you may have access to it.",
     ),
 )
 
@@ -69,20 +78,20 @@ def read_admin_options(
     allow_remote: bool,
     admin_token_file: Path | None,
 ) -> AdminOptions | None:
-    """What the options come to; None for no admin API. Raises ServerError where they do not fit.
-
-    With --allow-remote and no token file a token is made, in a file of its own.
+    """The admin API of the options, None with --no-admin. Raises ServerError for a token file that
+    cannot be used. With --allow-remote, a missing token is made, in a temporary file.
     """
     if no_admin:
         return None
     secret = None if admin_token_file is None else _read_secret(admin_token_file)
     if not allow_remote or _is_loopback(brokers_host):
         return AdminOptions(LOOPBACK, admin_port, secret, admin_token_file)
-    if secret is None:
-        secret = secrets.token_urlsafe(32)
-        admin_token_file = Path(tempfile.mkdtemp(prefix="mockbroker-")) / "admin.token"
-        write_private(admin_token_file, secret.encode())
-    return AdminOptions(brokers_host, admin_port, secret, admin_token_file)
+    if secret is not None:
+        return AdminOptions(brokers_host, admin_port, secret, admin_token_file)
+    secret, temporary = secrets.token_urlsafe(32), tempfile.TemporaryDirectory(prefix="mockbroker-")
+    token_file = Path(temporary.name) / "admin.token"
+    write_private(token_file, secret.encode())
+    return AdminOptions(brokers_host, admin_port, secret, token_file, temporary)
 
 
 def _is_loopback(host: str) -> bool:
@@ -99,7 +108,9 @@ def _read_secret(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise ServerError(f"--admin-token-file {path}: {error}") from None
     if os.name == "posix" and mode & 0o077:
-        raise ServerError(f"--admin-token-file {path}: others can read it; chmod 600 {path}")
+        raise ServerError(
+            f"--admin-token-file {path}: other users can read it; run chmod 600 {path}"
+        )
     if not text:
         raise ServerError(f"--admin-token-file {path}: it is empty")
     return text

@@ -33,7 +33,7 @@ def _unknown_names_are_bad_usage(function: Callable[P, None]) -> Callable[P, Non
 
 @click.group()
 def codec() -> None:
-    """Show how messages look on the wire."""
+    """Show the wire format of messages."""
 
 
 @codec.command("list")
@@ -54,8 +54,8 @@ def list_apis(as_json: bool) -> None:
 @codec.command("show")
 @click.argument("api")
 @click.argument("version", type=click.IntRange(0, 32767), required=False)
-@click.option("--request", "direction", flag_value="request", help="The request only.")
-@click.option("--response", "direction", flag_value="response", help="The response only.")
+@click.option("--request", "direction", flag_value="request", help="Print only the request.")
+@click.option("--response", "direction", flag_value="response", help="Print only the response.")
 @json_option
 @_unknown_names_are_bad_usage
 def show_codec(api: str, version: int | None, direction: str | None, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""What the client commands share: options, the client, and how errors end them."""
+"""Options, client and errors of the commands that use the Kafka protocol."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def client_command(
 ) -> Callable[..., None]:
     """Give a command its options for the cluster, and a client as its first argument.
 
-    What goes wrong between us and the cluster ends the command with one line and exit code 1.
+    An error of the client ends the command with one line and exit code 1.
     """
 
     @click.option(
@@ -66,7 +66,7 @@ def client_command(
         default=DEFAULT_BOOTSTRAP,
         show_default=True,
         show_envvar=True,
-        help="Brokers to ask first.",
+        help="Bootstrap servers.",
     )
     @click.option(
         "--request-timeout",
@@ -75,7 +75,7 @@ def client_command(
         default=DEFAULT_REQUEST_TIMEOUT_S,
         show_default=True,
         metavar="SECONDS",
-        help="Give up on the cluster after this time.",
+        help="Timeout of a request.",
     )
     @functools.wraps(function)
     def command(

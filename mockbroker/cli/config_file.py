@@ -34,7 +34,7 @@ from pathlib import Path
 
 import msgspec
 
-from mockbroker.actors.config import ListenerSpec, SeedRecord, ServerConfig, ServerError, TopicSpec
+from mockbroker.server.config import ListenerSpec, SeedRecord, ServerConfig, ServerError, TopicSpec
 
 ConfigValue = str | int | float | bool
 
@@ -82,6 +82,7 @@ class ConfigFile(msgspec.Struct, forbid_unknown_fields=True):
     node_ids: list[int] | None = None
     racks: list[str] | None = None
     kafka_version: str | None = None
+    strict: bool = False
     seed: int | None = None
     configs: dict[str, ConfigValue] = {}
     listeners: list[ListenerEntry] = []
@@ -173,6 +174,7 @@ def server_config(file: ConfigFile) -> ServerConfig:
         topics=[topic_spec(entry) for entry in file.topics],
         configs=texts(file.configs),
         kafka_version=file.kafka_version or "4.3",
+        strict=file.strict,
         seed=file.seed,
         users=file.users,
         security_directory=None if file.security_dir is None else Path(file.security_dir),

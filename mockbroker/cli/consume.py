@@ -51,30 +51,34 @@ class Columns(msgspec.Struct, frozen=True):
     "--offset",
     metavar="earliest|latest|OFFSET|-N",
     callback=_start,
-    help="Start here; -N means N before the end.",
+    help="First offset; -N is N before the end.",
 )
 @click.option(
     "--partition",
     "partitions",
     type=click.IntRange(min=0),
     multiple=True,
-    help="Read this partition only; repeat it for several.",
+    help="Read only this partition. May be repeated.",
 )
-@click.option("--max-records", "-n", type=click.IntRange(min=1), help="Stop after so many.")
-@click.option("--follow", "-f", is_flag=True, help="Wait for more at the end.")
+@click.option(
+    "--max-records", "-n", type=click.IntRange(min=1), help="Stop after this number of records."
+)
+@click.option("--follow", "-f", is_flag=True, help="Wait for further records at the end.")
 @click.option(
     "--timeout",
     "timeout_s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="Wait for more, but stop when nothing has come for so long.",
+    help="Wait for further records; stop after this time without one.",
 )
-@click.option("--read-committed", is_flag=True, help="Leave out aborted and open transactions.")
+@click.option("--read-committed", is_flag=True, help="Skip aborted and open transactions.")
 @click.option("--keys", is_flag=True, help="Print keys.")
 @click.option("--headers", is_flag=True, help="Print headers.")
 @click.option("--timestamps", is_flag=True, help="Print timestamps (UTC).")
 @click.option("--offsets", is_flag=True, help="Print PARTITION:OFFSET.")
-@click.option("--separator", default="\t", help="Between the parts of a line.  [default: a tab]")
+@click.option(
+    "--separator", default="\t", help="Separator between the parts of a line.  [default: a tab]"
+)
 @json_option
 @client_command
 def consume(
@@ -123,7 +127,7 @@ def consume(
                 click.echo(line + b"\n", nl=False)
                 counter.add(1)
         except KeyboardInterrupt:
-            pass  # the way to stop following
+            pass  # ends --follow
 
 
 def _records(

@@ -1,4 +1,4 @@
-"""`mockbroker coordinator`: which partition a group or transactional id is on, and whose it is."""
+"""`mockbroker coordinator`: partition and coordinator of a group or transactional id."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from mockbroker.cli.output import print_json
 
 @click.command()
 @click.argument("key")
-@click.option("--transactional-id", "is_transactional", is_flag=True, help="KEY is no group.")
+@click.option(
+    "--transactional-id", "is_transactional", is_flag=True, help="KEY is a transactional id."
+)
 @json_option
 @admin_command
 def coordinator(api: AdminClient, key: str, is_transactional: bool, as_json: bool) -> None:
-    """Say which partition group KEY is on, by its hash, and which broker coordinates it.
+    """Print hash, partition and coordinator of group KEY.
 
-    There need not be such a group.
+    The group need not exist.
     """
-    asked = "transactional_id" if is_transactional else "group"
-    found = api.get("/v1/coordinator", {asked: key})
+    key_type = "transactional_id" if is_transactional else "group"
+    found = api.get("/v1/coordinator", {key_type: key})
     if as_json:
         print_json(found)
         return

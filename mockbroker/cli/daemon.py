@@ -1,8 +1,8 @@
 """A cluster in the background: `serve --daemon` starts it, `mockbroker stop` ends it.
 
-The process that was called leaves as soon as clients can connect to the one it made. That one holds
-a lock on its pid file for as long as it lives, so that the file of a process that was killed is
-known for what it is, and no other process is ever taken for a cluster.
+The first process exits as soon as clients can connect to its child. The child holds a lock on its
+pid file while it lives. The pid file of a killed process is therefore known to be stale, and no
+other process is taken for a cluster.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import NoReturn
 
 import click
 
-from mockbroker.actors.config import ServerError
+from mockbroker.server.config import ServerError
 
 PID_FILE = Path("mockbroker.pid")
-# How long `stop` waits between two looks.
-LOOK_AGAIN_S = 0.02
+# The interval at which `stop` checks the process.
+CHECK_INTERVAL_S = 0.02
 STOP_TIMEOUT_S = 30.0
 
 
@@ -45,10 +45,10 @@ class Daemon:
         self._ready_fd = -1
 
     def detach(self) -> None:
-        """Go on in a process of its own. Only that process returns.
+        """Fork. Only the child returns.
 
-        The caller's exits once `announce` was called, with status 0, or with the status of the
-        other when that one ends before.
+        The parent exits with status 0 once the child has called `announce`, or with the child's
+        status when that exits before.
         """
         reader, writer = os.pipe()
         pid = os.fork()
@@ -64,9 +64,9 @@ class Daemon:
         os.dup2(nothing, sys.stdin.fileno())
 
     def announce(self, line: str) -> None:
-        """Say that clients can connect, and let go of the terminal."""
+        """Announce that clients can connect, and leave the terminal."""
         line = f"{line} pid={os.getpid()} pid-file={self.pid_file}\n"
-        with contextlib.suppress(BrokenPipeError):  # whoever called was interrupted meanwhile
+        with contextlib.suppress(BrokenPipeError):  # the parent was interrupted
             os.write(self._ready_fd, line.encode())
         os.close(self._ready_fd)
         for stream in (sys.stdout, sys.stderr):
@@ -74,7 +74,7 @@ class Daemon:
             os.dup2(self._log_fd, stream.fileno())
 
     def end(self) -> None:
-        """Leave no pid file behind."""
+        """Remove the pid file."""
         self.pid_file.unlink(missing_ok=True)
 
 
@@ -88,7 +88,7 @@ def _open_locked(path: Path) -> int:
     except BlockingIOError:
         pid = os.pread(descriptor, 32, 0).decode().strip()
         os.close(descriptor)
-        raise ServerError(f"a cluster runs already, as process {pid} of {path}") from None
+        raise ServerError(f"a cluster is already running as process {pid} of {path}") from None
     return descriptor
 
 
@@ -100,13 +100,13 @@ def _open_log(path: Path | None) -> int:
 
 
 def _leave(pid: int, reader: int) -> NoReturn:
-    """Print the other's ready line and exit, or exit as it did."""
+    """In the parent: print the child's ready line and exit, or exit with its status."""
     with os.fdopen(reader, encoding="utf-8") as ready:
         line = ready.read()
     if line:
         sys.stdout.write(line)
         sys.stdout.flush()
-        os._exit(0)  # the pid file and everything else belong to the other process now
+        os._exit(0)  # the pid file belongs to the child now
     _, status = os.waitpid(pid, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
@@ -117,10 +117,10 @@ def _leave(pid: int, reader: int) -> NoReturn:
     type=click.Path(path_type=Path, dir_okay=False),
     default=PID_FILE,
     show_default=True,
-    help="That of the cluster.",
+    help="The cluster's pid file.",
 )
 def stop(pid_file: Path) -> None:
-    """End a cluster that runs in the background, and wait until it has ended."""
+    """Stop a cluster in the background, and wait until it has stopped."""
     pid = running(pid_file)
     if pid is None:
         raise click.ClickException(f"no cluster runs with the pid file {pid_file}")
@@ -129,11 +129,11 @@ def stop(pid_file: Path) -> None:
     while running(pid_file) == pid:
         if time.monotonic() > deadline:
             raise click.ClickException(f"process {pid} did not end in {STOP_TIMEOUT_S:.0f} s")
-        time.sleep(LOOK_AGAIN_S)
+        time.sleep(CHECK_INTERVAL_S)
 
 
 def running(pid_file: Path) -> int | None:
-    """The process that holds this pid file, or None when there is none."""
+    """The process that holds the lock on this pid file; None without one."""
     try:
         descriptor = os.open(pid_file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""`mockbroker decode`: what any bytes of the protocol mean."""
+"""`mockbroker decode`: explain bytes of the protocol."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def decode(source: str, hint: str | None, as_json: bool) -> None:
     """Explain bytes field by field: a request, a response, record batches.
 
     The bytes are hexadecimal digits, or a file that holds such digits or the bytes themselves, or
-    - for standard input. Without --as, what they are is guessed.
+    - for standard input. Without --as, the command guesses the message.
     """
     from mockbroker_protocol.exceptions import UnknownVersionError
     from mockbroker_protocol.explain import explanation
 
     data = _bytes_of(source)
     if not data:
-        raise click.UsageError("there are no bytes to decode")
+        raise click.UsageError("no bytes to decode")
     try:
         found = explanation(data, hint)
     except (UnknownVersionError, ValueError) as error:
@@ -71,7 +71,7 @@ def _bytes_of(source: str) -> bytes:
         if path.is_file():
             return _digits_or_raw(path.read_bytes())
     except OSError as error:
-        # Digits can be too long for a file name; anything else is about the file.
+        # Digits can be too long for a file name; any other error is the file's.
         if _HEX.fullmatch(source.encode()) is None:
             raise click.UsageError(f"cannot read {source}: {error.strerror}") from None
     digits = source.encode()
@@ -81,12 +81,12 @@ def _bytes_of(source: str) -> bytes:
 
 
 def _digits_or_raw(content: bytes) -> bytes:
-    """A file's content, or the bytes that its hexadecimal digits stand for."""
+    """A file's content, or the bytes of its hexadecimal digits."""
     return _from_digits(content) if _HEX.fullmatch(content) else content
 
 
 def _from_digits(digits: bytes) -> bytes:
     plain = _BETWEEN_DIGITS.sub(b"", digits).decode()
     if len(plain) % 2:
-        raise click.UsageError(f"{len(plain)} hexadecimal digits: one is missing")
+        raise click.UsageError(f"odd number of hexadecimal digits: {len(plain)}")
     return bytes.fromhex(plain)

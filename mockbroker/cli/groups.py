@@ -1,4 +1,4 @@
-"""`mockbroker groups`: who consumes what, and how far they have come."""
+"""`mockbroker groups`: consumer groups, their members and their lag."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def describe_group(client: Client, *, group: str, as_json: bool) -> None:
     described = client.groups.describe(group)
     lags = client.groups.lag(group)
     if described.group_state == DEAD and not lags:
-        raise click.ClickException(f"there is no group {group}")
+        raise click.ClickException(f"unknown group {group}")
     if as_json:
         print_json(
             {
@@ -89,10 +89,10 @@ def describe_group(client: Client, *, group: str, as_json: bool) -> None:
 @json_option
 @admin_command
 def show_lag(api: AdminClient, group: str | None, as_json: bool) -> None:
-    """Show how far groups, or one of them, are behind on each partition, both ways.
+    """Show the lag of groups, or of one, in each partition.
 
-    LAG counts to the high watermark, LAG READ COMMITTED to the last stable offset, which is as far
-    as read_committed consumers get. The admin API is asked: the protocol tells no log end.
+    LAG counts to the high watermark, LAG READ COMMITTED to the last stable offset, where
+    read_committed consumers end. Uses the admin API: the protocol has no log end offset.
     """
     lags = api.get("/v1/lag", {} if group is None else {"group": group})
     if as_json:
@@ -113,7 +113,7 @@ def show_lag(api: AdminClient, group: str | None, as_json: bool) -> None:
     "--to",
     required=True,
     metavar="earliest|latest|OFFSET",
-    help="The offset that all partitions of the topic get.",
+    help="New committed offset of all partitions.",
 )
 @json_option
 @client_command

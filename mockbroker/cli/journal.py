@@ -1,4 +1,4 @@
-"""`mockbroker journal` and `mockbroker verify`: what happened, and what must have."""
+"""`mockbroker journal` and `mockbroker verify`: print a journal, and check expectations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PAGE_EVENTS = 1_000
 
 
 class _Journal(click.Group):
-    """A group in which `show` is what is meant unless another command is named."""
+    """A group with the default command `show`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or args[0] not in (*self.commands, *ctx.help_option_names):
@@ -27,9 +27,9 @@ class _Journal(click.Group):
 
 @click.group(cls=_Journal)
 def journal() -> None:
-    """Print what happened to a running cluster, or write it as tables.
+    """Print a running cluster's journal, or write it as tables.
 
-    `show` is meant where no command is named.
+    `show` is the default command.
 
     \b
     mockbroker journal -f kind=append topic=orders
@@ -40,14 +40,14 @@ def journal() -> None:
 
 @journal.command("show")
 @click.argument("conditions", nargs=-1, metavar="[NAME=VALUE]…")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what happens next.")
-@click.option("--after", type=click.IntRange(min=0), default=0, help="Begin behind this number.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new events.")
+@click.option("--after", type=click.IntRange(min=0), default=0, help="Start after this `seq`.")
 @json_option
 @admin_command
 def show_events(
     api: AdminClient, conditions: tuple[str, ...], follow: bool, after: int, as_json: bool
 ) -> None:
-    """Print what happened to a running cluster, one line for each event.
+    """Print a running cluster's journal, one line an event.
 
     \b
     mockbroker journal -f kind=append topic=orders
@@ -79,12 +79,12 @@ def show_events(
     type=click.Choice(["cluster", "spool"]),
     default="cluster",
     show_default=True,
-    help="A running cluster's memory, or what `serve --journal-dir` has left in DIRECTORY.",
+    help="Source: a running cluster, or the spool of `serve --journal-dir` in DIRECTORY.",
 )
-@click.option("--run", help="What the run is called, or which spool is meant.")
+@click.option("--run", help="Name of the run or spool.")
 @admin_command
 def export(api: AdminClient, directory: Path, source: str, run: str | None) -> None:
-    """Write what happened as Parquet tables into DIRECTORY.
+    """Write the journal as Parquet tables into DIRECTORY.
 
     The exit code is 1 when the run is not complete, because its broker was killed.
 
@@ -92,14 +92,14 @@ def export(api: AdminClient, directory: Path, source: str, run: str | None) -> N
     mockbroker journal export audit
     mockbroker journal export audit --from spool
     """
-    from mockbroker.pipeline.convert.run import convert_packed, convert_spool
+    from mockbroker.pipeline.convert.run import convert_export, convert_spool
     from mockbroker.pipeline.store import StoreError
 
     try:
         if source == "spool":
             done = convert_spool(directory, run)
         else:
-            done = convert_packed(api.read("/v1/journal/notes"), directory, run)
+            done = convert_export(api.read("/v1/journal/entries"), directory, run)
     except StoreError as error:
         raise click.ClickException(str(error)) from None
     rows = sum(done.rows.values())
@@ -120,8 +120,8 @@ def _print_line(event: dict[str, Any]) -> None:
     from mockbroker.core.journal.verify import one_line
 
     at = datetime.fromtimestamp(event["virtual_ms"] / 1000, UTC)
-    told = one_line(msgspec.convert(event, JournalEvent))
-    click.echo(f"{at.strftime('%H:%M:%S.%f')[:-3]} {told}")
+    line = one_line(msgspec.convert(event, JournalEvent))
+    click.echo(f"{at.strftime('%H:%M:%S.%f')[:-3]} {line}")
 
 
 @click.command()
@@ -129,9 +129,9 @@ def _print_line(event: dict[str, Any]) -> None:
 @json_option
 @admin_command
 def verify(api: AdminClient, expectation: str, as_json: bool) -> None:
-    """Exit with 0 if the journal holds EXPECTATION, with 1 and the reasons if not.
+    """Exit with 0 if the journal meets EXPECTATION; otherwise with 1 and the reasons.
 
-    It is a file (- is standard input) or the data itself in braces.
+    EXPECTATION is a file (- is standard input) or data in braces.
 
     \b
     mockbroker verify '{match: {kind: append, topic: orders}, exactly: 3}'
@@ -142,8 +142,8 @@ def verify(api: AdminClient, expectation: str, as_json: bool) -> None:
     else:
         import msgspec
 
-        from mockbroker.core.journal.verify import Verdict, explain
+        from mockbroker.core.journal.verify import VerificationResult, explain
 
-        click.echo(explain(msgspec.convert(verdict, Verdict)))
+        click.echo(explain(msgspec.convert(verdict, VerificationResult)))
     if not verdict["holds"]:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""A click group whose commands are imported when they are called, and whose errors are one line."""
+"""A click group that imports a command when it is called, and prints errors as one line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LazyGroup(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run the command line; on its own, every error ends the process with one line."""
+        """Run the command line. In standalone mode, an error ends the process with one line."""
         run = functools.partial(super().main, args, prog_name, complete_var)
         if not standalone_mode:
             return run(standalone_mode=False, **extra)
@@ -76,8 +76,8 @@ class LazyGroup(click.Group):
         except (click.Abort, KeyboardInterrupt):
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
-            # The reader of our output went away, as `head` does. Python would complain again at
-            # exit, when it flushes, unless there is somewhere to flush to.
+            # The reader of the output has closed it, as `head` does. Python flushes at exit, and
+            # needs an open descriptor for that.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         sys.exit(status if isinstance(status, int) else 0)
@@ -85,9 +85,9 @@ class LazyGroup(click.Group):
 
 @contextlib.contextmanager
 def _no_collections() -> Iterator[None]:
-    """Imports make many objects and hardly any garbage: looking for it takes a tenth of the time.
+    """Import without garbage collections, which take a tenth of the time and find hardly anything.
 
-    What is there afterwards stays to the end, so the collector need not look at it again.
+    The imported objects stay to the end, so they are frozen.
     """
     was_enabled = gc.isenabled()
     gc.disable()

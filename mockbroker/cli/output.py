@@ -1,4 +1,4 @@
-"""How results are printed: tables for people, JSON for scripts, progress on stderr."""
+"""Output: tables for people, JSON for scripts, progress on stderr."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-# Wide enough that nothing is cut when the output goes to a file or another program.
+# Wide enough that a file or another program gets uncut lines.
 PIPED_WIDTH = 1000
 Cell = str | int | None
 
 
 def print_json(value: object) -> None:
-    """One JSON document, with what msgspec can encode in it."""
+    """One JSON document, encoded by msgspec."""
     import msgspec
 
     document = msgspec.json.encode(value)
@@ -64,7 +64,7 @@ def text_or_base64(data: bytes | None) -> object:
 
 
 class Counter:
-    """A line on stderr that counts what has been done; silent unless someone watches."""
+    """A counter on stderr; silent unless that is a terminal."""
 
     def __init__(self, progress: Progress | None, task: TaskID | None) -> None:
         self._progress = progress
@@ -77,7 +77,7 @@ class Counter:
 
 @contextmanager
 def counting(what: str, *, shown: bool, total: int | None = None) -> Iterator[Counter]:
-    """Show how many records have passed, if `shown` and stderr is a terminal."""
+    """Count records on stderr, if `shown` and stderr is a terminal."""
     if not (shown and sys.stderr.isatty()):
         yield Counter(None, None)
         return

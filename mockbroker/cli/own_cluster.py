@@ -1,22 +1,20 @@
-"""What commands share that start a cluster for another program: its admin API, its addresses."""
+"""The addresses of a cluster that a command starts for another program."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import trio
-
-from mockbroker.actors.server import ClusterServer
-from mockbroker.admin import ServerView, start_admin
+from mockbroker.admin import ServerTarget, start_admin
 from mockbroker.cli.admin_client import ADMIN_ENVIRONMENT
 from mockbroker.cli.common import BOOTSTRAP_ENVIRONMENT
+from mockbroker.server.cluster_server import ClusterServer
 
 
 @contextmanager
 def addresses_of(server: ClusterServer) -> Iterator[dict[str, str]]:
-    """Environment variables that lead a program to a cluster, whose admin API is up meanwhile."""
-    admin = start_admin(ServerView(server, trio.lowlevel.current_trio_token()))
+    """Environment variables with the addresses of a cluster; its admin API runs for the block."""
+    admin = start_admin(ServerTarget(server))
     try:
         yield {
             BOOTSTRAP_ENVIRONMENT: server.bootstrap_servers,

@@ -43,9 +43,9 @@ class PipelineError(click.ClickException):
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def pipeline() -> None:
-    """Judge and measure what a cluster did, from the tables of its journal.
+    """Audit and measure a cluster from its journal's tables.
 
-    DIR is what `mockbroker journal export` or `serve --journal-dir` wrote.
+    DIR is the directory of `mockbroker journal export` or `serve --journal-dir`.
     """
 
 
@@ -58,18 +58,18 @@ def _on_tables(function: Callable[..., None]) -> Callable[..., None]:
         type=click.Choice([DUCKDB, SPARK]),
         default=DUCKDB,
         show_default=True,
-        help="Who computes: DuckDB in this process, or Spark.",
+        help="Engine: DuckDB in this process, or Spark.",
     )
-    @click.option("--run", "runs", multiple=True, help="Only this run. May be repeated.")
+    @click.option("--run", "runs", multiple=True, help="Use only this run. May be repeated.")
     @click.option(
         "--memory",
         metavar="SIZE",
-        help="What the engine may take, such as 4GB.  [default: 2GB, Spark's own]",
+        help="Memory limit of the engine, such as 4GB.  [default: 2GB; Spark: its own]",
     )
     @click.option(
         "--incomplete",
         is_flag=True,
-        help="Take also runs that did not end in peace. The report says so.",
+        help="Include incomplete runs. The report marks them.",
     )
     @click.option(
         "--json",
@@ -110,14 +110,14 @@ def _on_tables(function: Callable[..., None]) -> Callable[..., None]:
     "junit_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write JUnit XML, a test case for each rule.",
+    help="Write JUnit XML with a test case for each rule.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["bug", "report"]),
     default="bug",
     show_default=True,
-    help="What is bad enough for exit code 1.",
+    help="Lowest verdict for exit code 1.",
 )
 def audit(
     directory: Path,
@@ -130,7 +130,7 @@ def audit(
     junit_file: Path | None,
     fail_on: str,
 ) -> None:
-    """Decide what became of every record: lost, doubled, read dirty, skipped.
+    """Report lost, duplicated, dirty-read and skipped records.
 
     Exit code 0: nothing found; 1: bugs; 2: no verdict, because of gaps, of a run that is not
     complete, or because the tables cannot be used.
@@ -249,7 +249,7 @@ def _measured(
     memory: str | None,
     incomplete: bool,
     progress: Steps,
-) -> list[Row]:
+) -> Sequence[Row]:
     if engine == SPARK:
         from mockbroker.pipeline.spark.inputs import read
 
@@ -257,10 +257,10 @@ def _measured(
             job = _spark_job(name)
             frame = job(read(spark, directory, runs, incomplete=incomplete))
             return [row.asDict() for row in frame.collect()]
-    from mockbroker.pipeline.report.build import measure_rows
+    from mockbroker.pipeline.duck.measures import measure
 
     with _tables(directory, runs, memory, incomplete) as (_, session):
-        return measure_rows(session, name)
+        return measure(session, name)
 
 
 def _spark_job(name: str) -> Callable[[Any], Any]:
@@ -278,11 +278,11 @@ for _name, _help in (
         "How far groups were behind at the end, by high watermark and by last stable offset; "
         "with --json, each time that became known.",
     ),
-    ("rebalances", "Each rebalance of a group: why, how long, and what was moved."),
-    ("ownership", "Who owned which partition, from when to when."),
-    ("latency", "How long requests took, by API and client."),
-    ("faults", "What each rule did, and how long clients took to recover."),
-    ("skew", "How records and keys are spread over partitions."),
+    ("rebalances", "Rebalances of groups: reason, duration and moved partitions."),
+    ("ownership", "Owners of partitions over time."),
+    ("latency", "Latency of requests by API and client."),
+    ("faults", "Effect of each rule, and recovery time of clients."),
+    ("skew", "Distribution of records and keys over partitions."),
 ):
     _measuring(_name, _help)
 

@@ -1,4 +1,4 @@
-"""`mockbroker produce`: the lines of standard input, as records."""
+"""`mockbroker produce`: lines of standard input as records."""
 
 from __future__ import annotations
 
@@ -24,31 +24,35 @@ LINE_BYTES_MAX = 64 * 1024 * 1024
 
 @click.command()
 @click.argument("topic")
-@click.option("--key", help="Give every record this key.")
-@click.option("--key-separator", metavar="TEXT", help="Split each line here into key and value.")
-@click.option("--null-value", metavar="TEXT", help="A value that reads so is sent as null.")
+@click.option("--key", help="Key of all records.")
+@click.option("--key-separator", metavar="TEXT", help="Separator between key and value in a line.")
+@click.option("--null-value", metavar="TEXT", help="Send null for this value.")
 @click.option(
     "--header",
     "headers",
     metavar="NAME=VALUE",
     multiple=True,
     callback=name_values,
-    help="Add a header.",
+    help="Add a header. May be repeated.",
 )
 @click.option(
     "--partition",
     type=click.IntRange(min=0),
-    help="Send all there; else the key decides, as with Java's producer.",
+    help="Partition of all records.  [default: by key, as Java's producer]",
 )
 @click.option(
-    "--compression", type=click.Choice(CODECS), default="none", show_default=True, help="Codec."
+    "--compression",
+    type=click.Choice(CODECS),
+    default="none",
+    show_default=True,
+    help="Compression codec.",
 )
 @click.option(
     "--acks",
     type=click.Choice(tuple(ACKS)),
     default="all",
     show_default=True,
-    help="Who must have a record before it counts.",
+    help="Required acknowledgements.",
 )
 @json_option
 @client_command
@@ -67,7 +71,7 @@ def produce(
 ) -> None:
     """Send each line of standard input as a record to TOPIC.
 
-    What has been read is sent at once, so this can be used by hand and in a pipe.
+    Each line is sent at once, so the command works interactively and in a pipe.
     """
     if key is not None and key_separator is not None:
         raise click.UsageError("--key and --key-separator exclude each other.")
@@ -111,7 +115,7 @@ class LineParser:
         self._headers = tuple((name, value.encode()) for name, value in headers.items())
 
     def batches(self) -> Iterator[list[Record]]:
-        """The lines of standard input, as many at a time as there are to read."""
+        """The lines of standard input, in as many batches as reads."""
         for lines in _chunks_of_lines():
             yield [self.record(line) for line in lines]
 
@@ -147,9 +151,9 @@ def _chunks_of_lines() -> Iterator[list[bytes]]:
 
 
 def _read_stdin() -> bytes:
-    """Whatever can be read now, waiting only if there is nothing yet; empty at the end."""
+    """The bytes that can be read now, at least one; empty at the end."""
     try:
         descriptor = sys.stdin.fileno()
-    except OSError:  # a stand-in without a file, as in tests
+    except OSError:  # without a descriptor, as in tests
         return sys.stdin.buffer.read(CHUNK_BYTES)
     return os.read(descriptor, CHUNK_BYTES)

@@ -1,4 +1,4 @@
-"""Steps on stderr, for who watches: what is done, and how far Spark is with it."""
+"""Progress of steps on stderr, with the progress of Spark's jobs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-# How often Spark is asked.
 POLL_S = 0.3
 
 
 class Steps:
-    """A line that says what is being done; silent unless someone watches."""
+    """The present step on stderr; silent unless that is a terminal."""
 
     def __init__(self, progress: Progress | None, task: TaskID | None) -> None:
         self._progress = progress
@@ -24,7 +23,7 @@ class Steps:
         self._step = ""
 
     def step(self, what: str, done: int, total: int) -> None:
-        """So many of so many steps are done, and this is under way."""
+        """`done` of `total` steps are done, and `what` is next."""
         self._step = what
         if self._progress is not None and self._task is not None:
             self._progress.update(
@@ -33,7 +32,7 @@ class Steps:
 
     @contextmanager
     def watching(self, spark: Any) -> Iterator[None]:
-        """While the block runs, tell how many stages of Spark's jobs are done."""
+        """For the block, show how many stages of Spark's jobs are done."""
         if self._progress is None or self._task is None:
             yield
             return
@@ -54,7 +53,7 @@ class Steps:
 
 
 def stages(tracker: Any) -> str:
-    """How many stages of the jobs that Spark is at are done, and how many tasks of the others."""
+    """The finished stages of Spark's active jobs, and their finished tasks."""
     ids = [
         stage
         for job in tracker.getActiveJobsIds()

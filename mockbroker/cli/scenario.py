@@ -1,7 +1,7 @@
-"""`mockbroker scenario run FILE [-- COMMAND]`: a cluster, what happens to it, what must follow.
+"""`mockbroker scenario run FILE [-- COMMAND]`: a cluster, steps and checks.
 
 The command runs beside the steps, with the cluster's addresses in `MOCKBROKER_BOOTSTRAP` and
-`MOCKBROKER_ADMIN`. The checks come when the steps are done and the command has ended.
+`MOCKBROKER_ADMIN`. The checks follow the last step and the end of the command.
 """
 
 from __future__ import annotations
@@ -16,53 +16,54 @@ import click
 import msgspec
 import trio
 
-from mockbroker.actors.config import ServerError
-from mockbroker.actors.server import ClusterServer, open_server
-from mockbroker.actors.steering import SteerableClock
 from mockbroker.cli.admin_client import read_data
 from mockbroker.cli.own_cluster import addresses_of
-from mockbroker.cli.scenario_file import Scenario, Step, Wait, parse_scenario
+from mockbroker.cli.scenario_file import Scenario, ScenarioStep, Wait, parse_scenario
+from mockbroker.core.actions import ACTIONS
 from mockbroker.core.errors import ActionError, ApiError, ConfigError, first_error
-from mockbroker.core.faults.actions import perform
 from mockbroker.core.faults.engine import engine_of
-from mockbroker.core.faults.errors import NameTakenError, RuleError
+from mockbroker.core.faults.errors import NameTakenError
 from mockbroker.core.faults.rules import Plan
 from mockbroker.core.journal.filters import EventMatcher
 from mockbroker.core.journal.reader import JournalReader
 from mockbroker.core.journal.verify import Expectation, JournalGapError, explain, one_line, verify
 from mockbroker.core.journal.waiting import Waiter
-from mockbroker.core.settling import Settling, unsettled
+from mockbroker.core.quiescence import QuiescenceWatch, unsettled
+from mockbroker.core.validation import ValidationError
+from mockbroker.server.clock.adjustable_clock import AdjustableClock
+from mockbroker.server.cluster_server import ClusterServer, open_server
+from mockbroker.server.config import ServerError
 
 BAD_USAGE = 2
-# What is shown of the journal when a scenario failed, and how much of it.
-TOLD_KINDS = ("fault", "action", "clock", "broker", "election", "group", "transaction", "commit")
-TOLD_MAX = 40
+# The events of the journal that are printed after a failure.
+TIMELINE = ("fault", "action", "clock", "broker", "election", "group", "transaction", "commit")
+TIMELINE_EVENTS_MAX = 40
 
 
 class ScenarioFailedError(Exception):
-    """A step, a check or the command did not come out as it should."""
+    """A step, a check or the command failed."""
 
 
 class Run:
-    """One run of a scenario, in the cluster's own trio run. Its methods are the kinds of steps."""
+    """One run of a scenario, in the cluster's trio run, with a method for each kind of step."""
 
     def __init__(self, server: ClusterServer) -> None:
         self._server = server
         self._cluster = server.cluster
-        journal = server.cluster.journal
+        journal = server.cluster.runtime.journal
         assert journal is not None  # the default
         self._journal = journal
         self._reader = JournalReader(journal, server.cluster.topic_name)
 
-    async def step(self, step: Step) -> None:
-        """Do one thing. Raises ScenarioFailedError."""
+    async def step(self, step: ScenarioStep) -> None:
+        """Carry out a step. Raises ScenarioFailedError."""
         try:
             await getattr(self, step.kind)(step.value)
         except (ActionError, ApiError, NameTakenError, ValueError) as error:
             raise ScenarioFailedError(str(error)) from None
 
     async def wait(self, wait: Wait) -> None:
-        matcher = EventMatcher(wait.match, self._cluster.now_ms())
+        matcher = EventMatcher(wait.match, self._cluster.runtime.now_ms())
         enough = threading.Event()
         waiter = Waiter(self._journal, self._reader, matcher, wait.count, enough.set)
         try:
@@ -78,17 +79,17 @@ class Run:
 
     async def settle(self, timeout_ms: int) -> None:
         settled = threading.Event()
-        settling = Settling(self._cluster, settled.set)
+        watch = QuiescenceWatch(self._cluster, settled.set)
         try:
             await trio.to_thread.run_sync(settled.wait, timeout_ms / 1000, abandon_on_cancel=True)
         finally:
-            settling.stop()
+            watch.stop()
         if not settled.is_set():
             raise ScenarioFailedError("; ".join(unsettled(self._cluster)))
 
     async def action(self, value: tuple[str, msgspec.Struct]) -> None:
         name, arguments = value
-        perform(self._cluster, name, arguments)
+        self._cluster.perform(ACTIONS[name], arguments)
 
     async def faults(self, plan: Plan) -> None:
         engine_of(self._cluster).add(plan)
@@ -98,7 +99,7 @@ class Run:
             engine_of(self._cluster).clear()
 
     async def advance(self, milliseconds: int) -> None:
-        await self._server.move_on(milliseconds)
+        await self._server.advance_clock(milliseconds)
 
     async def freeze(self, value: bool) -> None:
         self._server.set_clock_rate(0.0 if value else 1.0)
@@ -106,20 +107,21 @@ class Run:
     async def verify(self, wanted: Expectation) -> None:
         try:
             events = self._reader.events(wanted.after_seq)
-            verdict = verify(wanted, events, self._cluster.now_ms())
+            verdict = verify(wanted, events, self._cluster.runtime.now_ms())
         except JournalGapError as error:
             raise ScenarioFailedError(str(error)) from None
         if not verdict.holds:
             raise ScenarioFailedError(explain(verdict))
 
     def timeline(self) -> Iterator[str]:
-        """What happened, as far as it explains anything: the last lines of it."""
-        told = [event for event in self._reader.events(messages=False) if event.kind in TOLD_KINDS]
-        for event in told[-TOLD_MAX:]:
+        """The last events of the kinds that explain a failure."""
+        events = self._reader.events(messages=False)
+        found = [event for event in events if event.kind in TIMELINE]
+        for event in found[-TIMELINE_EVENTS_MAX:]:
             yield f"{_clock_time(event.virtual_ms)} {one_line(event)}"
 
     def now(self) -> str:
-        return _clock_time(self._cluster.now_ms())
+        return _clock_time(self._cluster.runtime.now_ms())
 
 
 def _clock_time(at_ms: int) -> str:
@@ -132,14 +134,14 @@ async def play(scenario: Scenario, command: tuple[str, ...]) -> None:
         run = Run(server)
         try:
             if scenario.plan is not None:
-                await run.step(Step("faults", "", scenario.plan))
+                await run.step(ScenarioStep("faults", "", scenario.plan))
             with addresses_of(server) as addresses:
                 async with trio.open_nursery() as nursery:
                     if command:
                         nursery.start_soon(_run_command, command, addresses)
                     await _steps(run, scenario.steps)
             for number, check in enumerate(scenario.checks):
-                await run.step(Step("verify", "", check))
+                await run.step(ScenarioStep("verify", "", check))
                 click.echo(f"{run.now()} checks[{number}] holds")
         except* ScenarioFailedError as failures:
             for line in run.timeline():
@@ -147,7 +149,7 @@ async def play(scenario: Scenario, command: tuple[str, ...]) -> None:
             raise ScenarioFailedError(str(first_error(failures))) from None
 
 
-async def _steps(run: Run, steps: tuple[Step, ...]) -> None:
+async def _steps(run: Run, steps: tuple[ScenarioStep, ...]) -> None:
     for number, step in enumerate(steps):
         click.echo(f"{run.now()} steps[{number}] {step.kind} {step.words}")
         try:
@@ -178,10 +180,10 @@ def run(file: str, command: tuple[str, ...]) -> None:
     data = read_data(file)
     try:
         wanted = parse_scenario(data)
-    except (RuleError, ServerError) as error:
+    except (ValidationError, ServerError) as error:
         raise click.UsageError(f"{file}: {error}") from None
     try:
-        trio.run(play, wanted, command, clock=SteerableClock())
+        trio.run(play, wanted, command, clock=AdjustableClock())
     except* ScenarioFailedError as failures:
         click.echo(f"failed: {first_error(failures)}", err=True)
         sys.exit(1)

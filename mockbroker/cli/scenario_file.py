@@ -20,20 +20,19 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from mockbroker.actors.config import ListenerSpec, ServerConfig
 from mockbroker.cli.config_file import ConfigFile, ListenerEntry, server_config
-from mockbroker.core.faults.actions import parse_action
-from mockbroker.core.faults.convert import Ms, Range, convert, to_data
-from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.actions import parse_action
 from mockbroker.core.faults.rules import Plan, parse_plan
 from mockbroker.core.journal.filters import EventMatcher, Filter
 from mockbroker.core.journal.verify import Expectation, parse_expectation
+from mockbroker.core.validation import Ms, Range, ValidationError, convert, to_data
+from mockbroker.server.config import ListenerSpec, ServerConfig
 
 DEFAULT_PLAN = "scenario"
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Wait until `count` events met `match`, those of the past included; `timeout` is real time."""
+    """Wait until `count` events, past ones included, meet `match`; `timeout` is real time."""
 
     match: Filter
     count: Annotated[int, Range(1, 1_000_000)] = 1
@@ -41,7 +40,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class StepEntry(msgspec.Struct, frozen=True):
-    """One thing to do: exactly one of these."""
+    """One step: exactly one of these."""
 
     wait: Wait | None = None
     action: dict[str, object] | None = None
@@ -63,8 +62,8 @@ class ScenarioFile(msgspec.Struct, frozen=True):
     checks: list[dict[str, object]] = []
 
 
-class Step(NamedTuple):
-    """A step of a kind of `StepEntry`, told in `words`; `value` is what it needs."""
+class ScenarioStep(NamedTuple):
+    """A step of a kind of `StepEntry`, printed as `words`, with its parsed `value`."""
 
     kind: str
     words: str
@@ -72,17 +71,17 @@ class Step(NamedTuple):
 
 
 class Scenario(NamedTuple):
-    """A scenario that can run."""
+    """A checked scenario."""
 
     name: str
     config: ServerConfig
     plan: Plan | None
-    steps: tuple[Step, ...]
+    steps: tuple[ScenarioStep, ...]
     checks: tuple[Expectation, ...]
 
 
 def parse_scenario(data: object) -> Scenario:
-    """A scenario from plain data. Raises RuleError, which names the field, and ServerError."""
+    """A scenario from plain data. Raises ValidationError that names the field, and ServerError."""
     file = convert(data, ScenarioFile, "")
     return Scenario(
         name=file.name,
@@ -97,11 +96,11 @@ def parse_scenario(data: object) -> Scenario:
 
 
 def _config(data: dict[str, object]) -> ServerConfig:
-    """The cluster, on free ports unless the file says which."""
+    """The cluster, on free ports by default."""
     try:
         file = msgspec.convert(data, ConfigFile)
     except msgspec.ValidationError as error:
-        raise RuleError("cluster", str(error)) from None
+        raise ValidationError("cluster", str(error)) from None
     if not file.listeners:
         file.listeners = [ListenerEntry(ListenerSpec().name, port=0)]
     return server_config(file)
@@ -110,30 +109,32 @@ def _config(data: dict[str, object]) -> ServerConfig:
 def _plan(data: object, path: str) -> Plan:
     try:
         return parse_plan(data, DEFAULT_PLAN)
-    except RuleError as error:
-        raise RuleError(f"{path}.{error.path}".rstrip("."), error.reason) from None
+    except ValidationError as error:
+        raise ValidationError(f"{path}.{error.path}".rstrip("."), error.reason) from None
 
 
-def _step(entry: StepEntry, path: str) -> Step:
+def _step(entry: StepEntry, path: str) -> ScenarioStep:
     given = [name for name in entry.__struct_fields__ if getattr(entry, name) is not None]
     if len(given) != 1:
         known = ", ".join(entry.__struct_fields__)
-        raise RuleError(path, f"a step is one of {known}; here are {', '.join(given) or 'none'}")
+        raise ValidationError(path, f"a step is one of {known}, not {', '.join(given) or 'none'}")
     [kind] = given
     value = getattr(entry, kind)
     read = _READERS.get(kind)
     words = msgspec.json.encode(to_data(value)).decode()
-    return Step(kind, words, value if read is None else read(value, f"{path}.{kind}"))
+    return ScenarioStep(kind, words, value if read is None else read(value, f"{path}.{kind}"))
 
 
 def _wait(wait: Wait, path: str) -> Wait:
-    EventMatcher(wait.match, 0, f"{path}.match")  # raises RuleError for patterns that are none
+    EventMatcher(
+        wait.match, 0, f"{path}.match"
+    )  # raises ValidationError for patterns that are none
     return wait
 
 
 def _action(data: dict[str, object], path: str) -> tuple[str, msgspec.Struct]:
     if len(data) != 1:
-        raise RuleError(path, "give one action: {NAME: {arguments}}")
+        raise ValidationError(path, "give one action: {NAME: {arguments}}")
     [(name, arguments)] = data.items()
     return name, parse_action(name, arguments)
 

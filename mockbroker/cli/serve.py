@@ -1,4 +1,4 @@
-"""`mockbroker serve`: start a cluster, say when it is ready, stop at once when asked."""
+"""`mockbroker serve`: start a cluster, print a line when it is ready, stop at a signal."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from typing import TYPE_CHECKING
 import click
 import trio
 
-from mockbroker.actors.config import (
+from mockbroker.cli.admin_options import AdminOptions, admin_options, read_admin_options
+from mockbroker.core.errors import ConfigError, first_error
+from mockbroker.server.clock.adjustable_clock import AdjustableClock
+from mockbroker.server.cluster_server import ClusterServer, open_server
+from mockbroker.server.config import (
     PORT_MAX,
     ListenerSpec,
     ServerConfig,
     ServerError,
     TopicSpec,
 )
-from mockbroker.actors.connection import Trace
-from mockbroker.actors.server import ClusterServer, open_server
-from mockbroker.actors.steering import SteerableClock
-from mockbroker.cli.admin_options import AdminOptions, admin_options, read_admin_options
-from mockbroker.core.errors import ConfigError, first_error
+from mockbroker.server.network.socket_server import Trace
 
 if TYPE_CHECKING:
     from mockbroker.cli.daemon import Daemon
-    from mockbroker.pipeline.spool.keeping import JournalKeeper
+    from mockbroker.pipeline.spool.exporter import JournalExporter
 
 DEFAULT_PORT = 9092
 BAD_USAGE = 2
 EXAMPLES = Path(__file__).parent / "examples"
-# New objects between two looks for garbage, of which a broker makes hardly any: with Python's 700,
-# looking takes as long as creating ten thousand partitions does.
+# New objects between two garbage collections. A broker makes hardly any garbage: with Python's 700,
+# the collections take as long as the creation of ten thousand partitions.
 COLLECT_EVERY = 10_000
 
 
 def _topic(text: str) -> TopicSpec:
-    """NAME:PARTITIONS[:RF]. Raises ServerError on anything else."""
+    """NAME:PARTITIONS[:RF]. Raises ServerError for other text."""
     parts = text.split(":")
     if len(parts) not in (1, 2, 3) or not parts[0]:
         raise ServerError(f"--topic {text}: expected NAME:PARTITIONS[:REPLICATION_FACTOR]")
@@ -64,7 +64,7 @@ def _config(text: str) -> tuple[str, str]:
 
 
 def _listener(text: str) -> ListenerSpec:
-    """NAME:PROTOCOL:PORT, or PROTOCOL:PORT for a listener called like its protocol."""
+    """NAME:PROTOCOL:PORT, or PROTOCOL:PORT for a listener with the name of its protocol."""
     parts = text.split(":")
     if len(parts) == 2:
         parts = [parts[0], *parts]
@@ -74,7 +74,7 @@ def _listener(text: str) -> ListenerSpec:
 
 
 def _user(text: str) -> tuple[str, str]:
-    """NAME:PASSWORD; the message about anything else keeps what may be a password to itself."""
+    """NAME:PASSWORD. The error message has no text of the argument: it may hold a password."""
     name, colon, password = text.partition(":")
     if not (name and colon and password):
         raise ServerError("--user: expected NAME:PASSWORD")
@@ -91,9 +91,9 @@ def _node_ids(text: str) -> list[int]:
 def _broker_ids(
     brokers: int | None, node_ids: str | None, base: ServerConfig, *, stored: bool
 ) -> list[int] | None:
-    """The node ids, None for 1, 2, 3, …; --brokers alone sets those of the file aside.
+    """The node ids, None for 1, 2, 3, …; --brokers outranks the node ids of the file.
 
-    What is `stored` says which brokers there are, so there --brokers is a claim to be checked.
+    A `stored` cluster has its brokers, so --brokers is checked against these.
     """
     if node_ids is None:
         if stored and brokers is not None:
@@ -121,20 +121,22 @@ def build_config(
     sync: bool = False,
     load: Path | None = None,
     recover: bool = False,
+    journal_hops: bool = False,
     topics: tuple[str, ...],
     configs: tuple[str, ...],
     kafka_version: str | None,
+    strict: bool = False,
     seed: int | None,
     config_file: Path | None,
     example: str | None = None,
 ) -> ServerConfig:
-    """The cluster that flags and config file describe; a flag outranks the file.
+    """The config of flags and config file; a flag outranks the file.
 
     Raises ServerError naming the flag or the field.
     """
     if example is not None:
         if config_file is not None:
-            raise ServerError("--example and --config-file: a cluster is described once")
+            raise ServerError("--example and --config-file exclude each other")
         config_file = EXAMPLES / f"{example}.toml"
     if config_file is not None:
         from mockbroker.cli import config_file as files
@@ -144,11 +146,11 @@ def build_config(
         base = ServerConfig(listeners=())
     data_dir = data_dir or base.data_dir
     if recover and data_dir is None and load is None:
-        raise ServerError("--recover is for --data-dir or --load")
+        raise ServerError("--recover needs --data-dir or --load")
     if sync and data_dir is None:
-        raise ServerError("--sync is for --data-dir")
+        raise ServerError("--sync needs --data-dir")
     if listeners and port is not None:
-        raise ServerError("--port and --listener: a listener names its port itself")
+        raise ServerError("--port and --listener exclude each other: a listener names its port")
     specs = [_listener(text) for text in listeners]
     specs = specs or list(base.listeners) or [ListenerSpec(port=DEFAULT_PORT)]
     for index, spec in enumerate(specs if listeners else specs[:1]):
@@ -167,6 +169,7 @@ def build_config(
         topics=[*base.topics, *(_topic(text) for text in topics)],
         configs={**base.configs, **dict(_config(text) for text in configs)},
         kafka_version=base.kafka_version if kafka_version is None else kafka_version,
+        strict=strict or base.strict,
         seed=base.seed if seed is None else seed,
         users={**base.users, **dict(_user(text) for text in users)},
         security_directory=security_dir or base.security_directory,
@@ -175,11 +178,12 @@ def build_config(
         sync=sync or base.sync,
         load=load,
         recover=recover,
+        journal_hops=journal_hops,
     )
 
 
 def _write_ready_file(path: Path, line: str) -> None:
-    """Write the ready line so that a reader never sees half of it. Raises ServerError."""
+    """Write the ready line atomically. Raises ServerError."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         partial.write_text(line + "\n")
@@ -193,7 +197,7 @@ def _print(line: str) -> None:
     print(line, flush=True)  # noqa: T201 - this line is what the command is for
 
 
-async def _until_told_to_stop(task_status: trio.TaskStatus[None]) -> None:
+async def _until_signalled(task_status: trio.TaskStatus[None]) -> None:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()
         async for _ in signals:
@@ -208,32 +212,32 @@ async def _serve(
     announce: Callable[[str], None],
     journal_dir: Path | None = None,
 ) -> None:
-    keeper: JournalKeeper | None = None
+    exporter: JournalExporter | None = None
     async with trio.open_nursery() as nursery:
 
         async def stop_on_signal(task_status: trio.TaskStatus[None]) -> None:
-            await _until_told_to_stop(task_status)
+            await _until_signalled(task_status)
             nursery.cancel_scope.cancel()
 
         await nursery.start(stop_on_signal)
         try:
             async with open_server(config, trace=trace) as server:
                 if journal_dir is not None:
-                    from mockbroker.cli.kept_journal import keep_journal
+                    from mockbroker.cli.journal_export import export_journal
 
-                    keeper = keep_journal(server.cluster, journal_dir)
+                    exporter = export_journal(server.cluster, journal_dir)
                 await _announce_and_serve(server, config, api, ready_file, announce)
         finally:
-            if keeper is not None:
-                keeper.stop()
-    if keeper is not None:
-        from mockbroker.cli.kept_journal import close_journal
+            if exporter is not None:
+                exporter.stop()
+    if exporter is not None:
+        from mockbroker.cli.journal_export import finish_export
 
-        await trio.to_thread.run_sync(close_journal, keeper)
+        await trio.to_thread.run_sync(finish_export, exporter)
 
 
 def _other_listeners(server: ClusterServer, config: ServerConfig) -> str:
-    """For the ready line: the addresses of the listeners after the first, and where files are."""
+    """For the ready line: the addresses of the other listeners, and the directory of files."""
     words = [f" {each.name}={server.bootstrap(each.name)}" for each in config.listeners[1:]]
     if any(listener.security_protocol != "PLAINTEXT" for listener in config.listeners):
         words.append(f" files={server.security.write_files()}")
@@ -252,13 +256,13 @@ async def _announce_and_serve(
     try:
         if api is not None:
             # Hypercorn and Starlette are imported in the admin thread, while the brokers serve.
-            from mockbroker.admin import AdminError, ServerView, start_admin
+            from mockbroker.admin import AdminError, ServerTarget, start_admin
 
             try:
                 admin = await trio.to_thread.run_sync(
                     partial(
                         start_admin,
-                        ServerView(server, trio.lowlevel.current_trio_token()),
+                        ServerTarget(server),
                         api.host,
                         api.port,
                         secret=api.secret,
@@ -281,101 +285,117 @@ async def _announce_and_serve(
         if admin is not None:
             with trio.CancelScope(shield=True):
                 await trio.to_thread.run_sync(admin.stop)
+        if api is not None:
+            api.close()
 
 
 @click.command()
 @click.option("--brokers", type=click.IntRange(1, 1000), help="Number of brokers.  [default: 3]")
 @click.option("--node-ids", metavar="ID,ID,…", help="Node ids instead of 1, 2, 3, …")
-@click.option("--rack", multiple=True, help="Rack of each broker, in order; repeat it.")
+@click.option("--rack", multiple=True, help="Rack of the next broker. May be repeated.")
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     help=f"Broker i listens on PORT+i; 0 takes free ports.  [default: {DEFAULT_PORT}]",
 )
-@click.option("--advertised-host", metavar="HOST", help="Host that clients are told to connect to.")
+@click.option("--advertised-host", metavar="HOST", help="Host that brokers advertise to clients.")
 @click.option(
     "--listener",
     "listeners",
     multiple=True,
     metavar="NAME:PROTOCOL:PORT",
-    help="Listen like this: PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; repeat it.",
+    help="Add a listener. PROTOCOL is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. May be repeated.",
 )
 @click.option(
-    "--user", "users", multiple=True, metavar="NAME:PASSWORD", help="Let a user in by SASL."
+    "--user",
+    "users",
+    multiple=True,
+    metavar="NAME:PASSWORD",
+    help="Add a SASL user. May be repeated.",
 )
 @click.option(
     "--security-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write the certificates and keys that clients need here.  [default: a temporary one]",
+    help="Directory for the certificates and keys of clients.  [default: a temporary one]",
 )
-@click.option(
-    "--allow-unsigned-tokens", is_flag=True, help="Let OAUTHBEARER clients in with any token."
-)
+@click.option("--allow-unsigned-tokens", is_flag=True, help="Accept unsigned OAUTHBEARER tokens.")
 @admin_options
 @click.option(
-    "--topic", "topics", multiple=True, metavar="NAME:PARTITIONS[:RF]", help="Make a topic."
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="NAME:PARTITIONS[:RF]",
+    help="Create a topic. May be repeated.",
 )
 @click.option(
-    "--config", "configs", multiple=True, metavar="NAME=VALUE", help="Set a Kafka broker config."
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Set a broker config. May be repeated.",
 )
 @click.option(
-    "--kafka-version", metavar="VERSION", help="Offer what that release offers (2.8 … 4.3)."
+    "--kafka-version", metavar="VERSION", help="Behave as this Kafka release (2.8 … 4.3)."
 )
-@click.option("--seed", type=int, help="Draw ids from this seed, for runs that repeat.")
+@click.option("--strict", is_flag=True, help="Behave as Kafka where mockbroker differs on purpose.")
+@click.option("--seed", type=int, help="Seed of generated ids, for repeatable runs.")
 @click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the cluster in this directory, and go on from what is there.",
+    help="Keep the cluster in this directory and continue from its content.",
 )
 @click.option(
-    "--sync", is_flag=True, help="With --data-dir: acknowledge only what the disk says it has."
+    "--sync", is_flag=True, help="With --data-dir: acknowledge only what is flushed to disk."
 )
 @click.option(
     "--load",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Begin with the cluster that was saved in this directory, and leave it as it is.",
+    help="Start with the cluster in this directory, without changing the directory.",
 )
-@click.option(
-    "--recover", is_flag=True, help="Of damaged files keep all that is before the damage."
-)
+@click.option("--recover", is_flag=True, help="Load damaged files up to the damage.")
 @click.option(
     "--journal-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write all that happens as Parquet tables into this directory, as a run of its own.",
+    help="Write the journal as Parquet tables into this directory, as a new run.",
+)
+@click.option(
+    "--journal-hops",
+    is_flag=True,
+    help="Record requests between brokers in the journal.",
 )
 @click.option(
     "--config-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Read the cluster from a TOML file; flags outrank it.",
+    help="Read the cluster from a TOML file. Flags override it.",
 )
 @click.option(
     "--example",
     type=click.Choice(["trading"]),
-    help="Read the cluster from a file that comes along: topics of a trading system.",
+    help="Read the cluster from an included file: topics of a trading system.",
 )
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the ready line here too, once clients can connect.",
+    help="Also write the ready line to this file.",
 )
 @click.option(
     "--daemon",
     "in_background",
     is_flag=True,
-    help="Go into the background once clients can connect; `mockbroker stop` ends it.",
+    help="Run in the background. Return when clients can connect. `mockbroker stop` ends it.",
 )
 @click.option(
     "--pid-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="With --daemon: write the process id here.  [default: mockbroker.pid]",
+    help="With --daemon: file for the process id.  [default: mockbroker.pid]",
 )
 @click.option(
     "--log-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="With --daemon: append here what it prints.  [default: nowhere]",
+    help="With --daemon: append the output to this file.  [default: none]",
 )
-@click.option("--trace", is_flag=True, help="Print each request and its answer, one line each.")
+@click.option("--trace", is_flag=True, help="Print each request with its answer on one line.")
 def serve(
     admin_port: int,
     no_admin: bool,
@@ -389,7 +409,7 @@ def serve(
     trace: bool,
     **options: object,
 ) -> None:
-    """Serve a Kafka cluster until interrupted.
+    """Run a Kafka cluster until interrupted.
 
     When clients can connect, one line is printed: ready bootstrap=HOST:PORT,…
     admin=http://HOST:PORT
@@ -402,7 +422,7 @@ def serve(
             daemon.detach()
         tracer: Trace | None = None
         if trace:
-            from mockbroker.actors.trace import print_trace
+            from mockbroker.server.network.trace import print_trace
 
             tracer = print_trace
         gc.set_threshold(COLLECT_EVERY, *gc.get_threshold()[1:])
@@ -420,7 +440,7 @@ def serve(
             tracer,
             _print if daemon is None else daemon.announce,
             journal_dir,
-            clock=SteerableClock(),
+            clock=AdjustableClock(),
         )
     except* (ServerError, ConfigError) as group:
         click.echo(f"mockbroker: {first_error(group)}", err=True)
@@ -433,9 +453,9 @@ def serve(
 
 
 def _daemon(in_background: bool, pid_file: Path | None, log_file: Path | None) -> Daemon:
-    """Raises ServerError where there is no background to go into."""
+    """The daemon of the options. Raises ServerError where they do not fit."""
     if not in_background:
-        raise ServerError("--pid-file and --log-file are for --daemon")
+        raise ServerError("--pid-file and --log-file need --daemon")
     if not hasattr(os, "fork"):
         raise ServerError("--daemon needs a system that can fork")
     from mockbroker.cli.daemon import PID_FILE, Daemon

@@ -1,4 +1,4 @@
-"""`mockbroker show`: what a cluster looks like now, by the admin API's own words."""
+"""`mockbroker show`: the views of the admin API as tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mockbroker.cli.admin_client import AdminClient, admin_command, named_values
 from mockbroker.cli.common import json_option
 from mockbroker.cli.output import Cell, print_json, print_table
 
-# What can be shown, and the path that tells it.
+# Views and their paths.
 VIEWS: Mapping[str, str] = {
     "cluster": "/v1/cluster",
     "controller": "/v1/controller",
@@ -34,7 +34,7 @@ VIEWS: Mapping[str, str] = {
 @json_option
 @admin_command
 def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool) -> None:
-    """Print what there is of WHAT: cluster, controller, brokers, topics, partitions, groups, lag,
+    """Print a table of WHAT: cluster, controller, brokers, topics, partitions, groups, lag,
     transactions, open-transactions, producers or connections.
 
     \b
@@ -52,7 +52,7 @@ def show(api: AdminClient, what: str, arguments: tuple[str, ...], as_json: bool)
 
 
 def _cell(value: object) -> Cell:
-    """Numbers and texts as they are; of a list of objects only how many there are."""
+    """A number or text as it is, a list of objects as its length, other values as JSON."""
     if isinstance(value, bool) or not isinstance(value, int | str | None):
         if isinstance(value, list) and value and isinstance(value[0], dict):
             return len(value)

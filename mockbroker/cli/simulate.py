@@ -1,7 +1,7 @@
-"""`mockbroker simulate`: whole clusters with clients and faults, each from one number.
+"""`mockbroker simulate`: clusters with clients and faults, each from one seed.
 
-Exit code 0: every law held. 1: one was broken; what was seen, the plan and a test are printed.
-2: bad usage, such as a plan that names what does not exist.
+Exit code 0: every law held. 1: one was broken; the violations, the plan and a test are printed.
+2: bad usage, such as a plan with unknown names.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ _PROGRESS_S = 0.5
 @click.command()
 @click.option("--seeds", type=click.IntRange(1), default=100, show_default=True, metavar="N")
 @click.option("--from", "first", type=int, default=0, show_default=True, metavar="SEED")
-@click.option("--seed", type=int, metavar="SEED", help="Only this one.")
+@click.option("--seed", type=int, metavar="SEED", help="Run only this seed.")
 @click.option(
     "--plan",
     "plan_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="A plan, as --out or a failure wrote it, in place of seeds.",
+    help="Run a plan from --out or a failure instead of seeds.",
 )
 @click.option(
     "--mode",
     type=click.Choice(["fast", "streams"]),
     default="fast",
     show_default=True,
-    help="Call handlers, or serve connections in memory: slower, and nearer to a network.",
+    help="Call handlers directly, or serve connections in memory (slower, closer to a network).",
 )
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where plans and tests of failures go.",
+    help="Directory for plans and tests of failures.",
 )
 @click.option(
     "--shrink/--no-shrink",
     "shrinks",
     default=True,
     show_default=True,
-    help="Make the plan of the first failure smaller.",
+    help="Shrink the plan of the first failure.",
 )
 @click.option(
     "--audit-every",
     type=click.IntRange(1),
     metavar="N",
-    help="Let the audit judge each N-th seed, over streams; needs mockbroker[pipeline].",
+    help="Audit each N-th seed over streams; needs mockbroker[pipeline].",
 )
 def simulate(
     seeds: int,
@@ -73,7 +73,7 @@ def simulate(
     shrinks: bool,
     audit_every: int | None,
 ) -> None:
-    """Simulate clusters with clients and faults, and look whether the laws hold."""
+    """Simulate clusters with clients and faults, and check the laws."""
     from mockbroker.simulation.plan import PlanError, read
     from mockbroker.simulation.swarm import generate
 
@@ -107,12 +107,12 @@ def _one(plan: Plan, mode: Mode, out: Path | None, *, shrinks: bool) -> int:
     if not outcome.violations:
         click.echo("every law holds")
         return 0
-    _tell(outcome, out, shrinks=shrinks)
+    _print_failure(outcome, out, shrinks=shrinks)
     return 1
 
 
-def _tell(outcome: Outcome, out: Path | None, *, shrinks: bool) -> None:
-    """Print what was broken, and the smallest plan that breaks it."""
+def _print_failure(outcome: Outcome, out: Path | None, *, shrinks: bool) -> None:
+    """Print the violations, and the smallest plan with them."""
     from mockbroker.simulation.shrinking import NotReproducedError, shrink
     from mockbroker.simulation.telling import pytest_of, summary
 
@@ -163,27 +163,27 @@ def _many(seeds: range, mode: Mode, jobs: int, out: Path | None, *, shrinks: boo
     if not broken:
         click.echo("every law holds")
         return 0
-    _tell_many(sorted(broken), mode, out, shrinks=shrinks)
+    _print_failures(sorted(broken), mode, out, shrinks=shrinks)
     return 1
 
 
 def _with_progress(results: Iterator[Result], count: int) -> Iterator[Result]:
-    """The results; how many there are, on stderr, if somebody watches."""
-    watched = sys.stderr.isatty()
-    started_s = told_s = time.perf_counter()
+    """The results, counted on stderr if that is a terminal."""
+    is_terminal = sys.stderr.isatty()
+    started_s = printed_s = time.perf_counter()
     broken = 0
     for number, result in enumerate(results, start=1):
         broken += bool(result.violations)
         yield result
         now_s = time.perf_counter()
-        if watched and (now_s - told_s > _PROGRESS_S or number == count):
-            told_s = now_s
+        if is_terminal and (now_s - printed_s > _PROGRESS_S or number == count):
+            printed_s = now_s
             rate = number / (now_s - started_s)
             line = f"\r{number:,}/{count:,} schedules, {rate:.1f} a second, {broken} broken "
             click.echo(line, err=True, nl=number == count)
 
 
-def _tell_many(broken: list[Result], mode: Mode, out: Path | None, *, shrinks: bool) -> None:
+def _print_failures(broken: list[Result], mode: Mode, out: Path | None, *, shrinks: bool) -> None:
     from mockbroker.simulation.running import run
     from mockbroker.simulation.swarm import generate
 
@@ -197,10 +197,10 @@ def _tell_many(broken: list[Result], mode: Mode, out: Path | None, *, shrinks: b
     failed = next((result for result in broken if result.failure), None)
     if failed is not None:
         click.echo(f"seed {failed.seed} failed:\n{failed.failure}")
-    told = next((result for result in broken if not result.failure), None)
-    if told is not None:
-        click.echo(f"the first, seed {told.seed}:")
-        _tell(run(generate(told.seed), mode), out, shrinks=shrinks)
+    first = next((result for result in broken if not result.failure), None)
+    if first is not None:
+        click.echo(f"the first, seed {first.seed}:")
+        _print_failure(run(generate(first.seed), mode), out, shrinks=shrinks)
 
 
 def _audit(seeds: range) -> int:

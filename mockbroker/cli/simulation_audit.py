@@ -1,7 +1,7 @@
-"""`simulate --audit-every`: what the audit says of a simulation that was served over connections.
+"""`simulate --audit-every`: the audit of a simulation over connections.
 
-Laws and audit look at the same run from two sides: the laws know the cluster from inside and the
-clients' own word, the audit knows the journal and nothing else.
+The laws judge a run by the state of the cluster and the results of the clients, the audit by the
+journal alone.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ RUN = "simulation"
 
 
 class Audited(NamedTuple):
-    """What came of an audit; `judged` is false where the journal does not tell everything."""
+    """The result of an audit; `judged` is false where the journal is not complete."""
 
     violations: list[Violation]
     judged: bool
 
 
 def audited(plan: Plan) -> Audited:
-    """Run a plan over streams, and let the audit judge its journal. Raises StoreError where what
-    the audit needs is not installed.
+    """Run a plan over streams, and audit its journal. Raises StoreError without
+    mockbroker[pipeline].
     """
     from mockbroker.simulation.stream_run import run_over_streams
 
@@ -42,21 +42,19 @@ def audited(plan: Plan) -> Audited:
 
 
 def _judged(cluster: Cluster, step: int, at_ms: int) -> Audited:
-    from mockbroker.pipeline.convert.run import convert_notes
+    from mockbroker.pipeline.convert.run import convert_run
     from mockbroker.pipeline.duck import judge, open_session
     from mockbroker.pipeline.report.build import build_report
-    from mockbroker.pipeline.spool.notes import End
-    from mockbroker.pipeline.spool.taking import notes_of_memory
+    from mockbroker.pipeline.spool.run_entries import finished_run
     from mockbroker.pipeline.store import open_store
 
-    journal = cluster.journal
+    journal = cluster.runtime.journal
     if journal is None:
-        raise StoreError("the simulation kept no journal")
-    now_ns = cluster.now_ms() * 1_000_000
-    notes = [*notes_of_memory(cluster, journal, RUN, now_ns)]
-    notes.append(End(journal.last_seq, cluster.now_ms(), now_ns))
+        raise StoreError("the simulation has no journal")
+    now_ns = cluster.runtime.now_ms() * 1_000_000
+    entries = finished_run(cluster, journal, RUN, now_ns)
     with tempfile.TemporaryDirectory(prefix="mockbroker-simulation-") as directory:
-        convert_notes(notes, Path(directory), RUN)
+        convert_run(entries, Path(directory), RUN)
         store = open_store(directory)
         with open_session(store) as session:
             report = build_report(store, session, judge(session), engine="DuckDB")

@@ -1,7 +1,7 @@
 """`mockbroker spark-submit [options] [--] app.py …`: a Spark program on a cluster of its own.
 
-The program finds the brokers in `MOCKBROKER_BOOTSTRAP` and the admin API in `MOCKBROKER_ADMIN`. It
-runs in a process group of its own, which is gone, all of it, when the command ends.
+The program gets the brokers in `MOCKBROKER_BOOTSTRAP` and the admin API in `MOCKBROKER_ADMIN`. It
+runs in a process group of its own, which is killed when the command ends.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 import click
 import trio
 
-from mockbroker.actors.config import ServerConfig, ServerError
-from mockbroker.actors.server import open_server
-from mockbroker.actors.steering import SteerableClock
 from mockbroker.cli.common import BOOTSTRAP_ENVIRONMENT
 from mockbroker.cli.own_cluster import addresses_of
 from mockbroker.cli.serve import build_config
 from mockbroker.core.errors import ConfigError, first_error
+from mockbroker.server.clock.adjustable_clock import AdjustableClock
+from mockbroker.server.cluster_server import open_server
+from mockbroker.server.config import ServerConfig, ServerError
 from mockbroker.spark.errors import SparkSetupError
 from mockbroker.spark.submit import Submission, prepare, scratch_dir
 
-# How long Spark may take to end once it was told to; then it is killed.
+# The time from the first signal until Spark is killed.
 PATIENCE_S = 15.0
 BY_SIGNAL = 128
 
@@ -38,7 +38,7 @@ BY_SIGNAL = 128
 @click.option(
     "--spark-version",
     metavar="VERSION",
-    help="The Spark that has to be installed; without it any.",
+    help="Required version of the installed Spark.  [default: any]",
 )
 @click.option(
     "--jars-dir",
@@ -46,7 +46,7 @@ BY_SIGNAL = 128
     envvar="MOCKBROKER_SPARK_JARS",
     show_envvar=True,
     metavar="DIR",
-    help="Where the connector's jars are, instead of having Maven get them.",
+    help="Directory of the connector's jars, instead of Maven.",
 )
 @click.option("--brokers", type=click.IntRange(min=1), help="Brokers of the cluster.  [default: 3]")
 @click.option(
@@ -67,7 +67,7 @@ BY_SIGNAL = 128
     "--config-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A cluster as for `serve --config-file`.",
+    help="A config file as for `serve --config-file`.",
 )
 @click.option(
     "--bootstrap-server",
@@ -75,7 +75,7 @@ BY_SIGNAL = 128
     "-b",
     "bootstrap",
     metavar="HOST:PORT,…",
-    help="Use this cluster, and start none.",
+    help="Use this cluster instead of a new one.",
 )
 @click.argument(
     "arguments", nargs=-1, type=click.UNPROCESSED, metavar="[--] [SPARK-OPTIONS] APP [ARGS]…"
@@ -90,12 +90,12 @@ def spark_submit(
     bootstrap: str | None,
     arguments: tuple[str, ...],
 ) -> int:
-    """Run APP by spark-submit, with the Kafka connector, on a cluster of its own.
+    """Run APP by spark-submit with the Kafka connector, on its own cluster.
 
-    The exit code is that of spark-submit. Its own options stand before APP.
+    The exit code is spark-submit's. Options of spark-submit come before APP.
     """
     if not arguments:
-        raise click.UsageError("there is no APP to run")
+        raise click.UsageError("missing APP")
     config = None
     if bootstrap is None:
         try:
@@ -103,13 +103,13 @@ def spark_submit(
         except ServerError as error:
             raise click.UsageError(str(error)) from None
     elif brokers is not None or topics or configs or config_file is not None:
-        raise click.UsageError("--bootstrap-server names a cluster; the others describe a new one")
+        raise click.UsageError("--bootstrap-server excludes the options of a new cluster")
     try:
         submission = prepare(arguments, spark_version=spark_version, jars_dir=jars_dir)
     except SparkSetupError as error:
         raise click.ClickException(str(error)) from None
     try:
-        return trio.run(_run, submission, config, bootstrap, clock=SteerableClock())
+        return trio.run(_run, submission, config, bootstrap, clock=AdjustableClock())
     except* (ServerError, ConfigError) as errors:
         raise click.UsageError(str(first_error(errors))) from None
 
@@ -141,7 +141,7 @@ async def _run(submission: Submission, config: ServerConfig | None, bootstrap: s
 
 
 async def _submit(submission: Submission, addresses: Mapping[str, str]) -> int:
-    """Run it to its end, handing signals on; returns its exit code, 128 + n after signal n."""
+    """Run it and forward signals; returns its exit code, 128 + n after signal n."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals, scratch_dir() as own:
         process = await trio.lowlevel.open_process(
             submission.command(own),
@@ -150,7 +150,7 @@ async def _submit(submission: Submission, addresses: Mapping[str, str]) -> int:
         )
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(_hand_on, signals, process)
+                nursery.start_soon(_forward_signals, signals, process)
                 status = await process.wait()
                 nursery.cancel_scope.cancel()
         finally:
@@ -158,10 +158,10 @@ async def _submit(submission: Submission, addresses: Mapping[str, str]) -> int:
     return BY_SIGNAL - status if status < 0 else status
 
 
-async def _hand_on(signals: AsyncIterator[int], process: trio.Process) -> None:
-    """The first signal asks Spark to end; who asks again, or waits too long, has it killed."""
+async def _forward_signals(signals: AsyncIterator[int], process: trio.Process) -> None:
+    """Forward the first signal to Spark; kill it at the second, or after PATIENCE_S."""
     _signal_group(process, await anext(signals))
-    # Real time: the cluster's clock, which trio goes by here, may stand still.
+    # Real time: the cluster's clock, which is trio's here, may be frozen.
     impatience = threading.Timer(PATIENCE_S, _signal_group, (process, signal.SIGKILL))
     impatience.start()
     try:

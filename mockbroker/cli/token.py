@@ -16,7 +16,7 @@ from mockbroker.cli.common import name_values
     "--key",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     required=True,
-    help="The key that signs it: tokens.key of the cluster's --security-dir.",
+    help="Signing key: tokens.key in the cluster's --security-dir.",
 )
 @click.option(
     "--lifetime",
@@ -24,7 +24,7 @@ from mockbroker.cli.common import name_values
     default=3600.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long it holds.",
+    help="Lifetime of the token.",
 )
 @click.option(
     "--claim",
@@ -32,14 +32,14 @@ from mockbroker.cli.common import name_values
     multiple=True,
     callback=name_values,
     metavar="NAME=VALUE",
-    help="Add a claim.",
+    help="Add a claim. May be repeated.",
 )
 def token(user: str, key: Path, lifetime: float, claims: dict[str, str]) -> None:
-    """Print a token that speaks for USER."""
-    from mockbroker.actors.token_keys import TokenKeys
+    """Print a token for USER."""
+    from mockbroker.server.security.token_keys import TokenKeys
 
     try:
         keys = TokenKeys(lambda: time.time_ns() // 1_000_000, key.read_bytes())
     except ValueError as error:
-        raise click.ClickException(f"{key} is not a key for tokens: {error}") from None
+        raise click.ClickException(f"{key} is not a token key: {error}") from None
     click.echo(keys.sign(user, lifetime_s=lifetime, claims=claims))

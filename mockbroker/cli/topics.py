@@ -1,4 +1,4 @@
-"""`mockbroker topics`: what topics there are, and making and removing them."""
+"""`mockbroker topics`: list, describe, create and delete topics."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def describe_topic(client: Client, *, name: str, all_configs: bool, as_json: boo
     callback=name_values,
     help="Set a topic config.",
 )
-@click.option("--if-not-exists", is_flag=True, help="Be content if the topic is there already.")
+@click.option("--if-not-exists", is_flag=True, help="Succeed if the topic exists.")
 @json_option
 @client_command
 def create_topic(
@@ -154,7 +154,7 @@ def delete_topics(client: Client, *, names: tuple[str, ...], as_json: bool) -> N
     default="latest",
     show_default=True,
     metavar="latest|earliest|max-timestamp|MS",
-    help="The first offset at or after this time (ms since the epoch), or a special one.",
+    help="First offset at or after this time (ms since the epoch), or a special offset.",
 )
 @json_option
 @client_command

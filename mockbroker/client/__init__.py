@@ -1,9 +1,9 @@
 """A thin, blocking Kafka client on the protocol package, for the command line and for tests.
 
 Nouns: a *connection* is one socket to one broker and sends typed requests or any bytes. The
-*router* knows which broker leads a partition or coordinates a group. The *client* puts producing,
-consuming, topics and groups on top of it. Everything blocks and nothing runs in the background:
-what is on the wire is what was called.
+*router* finds the leader of a partition and the coordinator of a group. The *client* produces,
+consumes, and manages topics and groups. Every call blocks and nothing runs in the background, so
+only the called requests are on the wire.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from mockbroker_protocol.records import CompressionType, Record
 class Client:
     """A blocking client of one cluster; a context manager. Not for use from several threads.
 
-    `bootstrap` is HOST:PORT,… (ValueError if it is not). Connections are made when they are first
-    needed. `topics` and `groups` hold what concerns these; the rest is here.
+    `bootstrap` is HOST:PORT,… (else ValueError). Connections are made at their first use. `topics`
+    and `groups` have the administration of these.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Client:
     ) -> Iterator[ConsumedRecord]:
         """Records from `start` on (EARLIEST, LATEST, an offset, or {partition: offset}).
 
-        Ends at what was the log end when it began; with `follow` it waits for more, at most
+        Ends at the log end of the beginning; with `follow` it waits for more, at most
         `idle_timeout_s` at a time.
         """
         indexes = check_partitions(self.router, topic, partitions)

@@ -1,8 +1,7 @@
-"""One TCP connection to one broker, blocking.
+"""One blocking TCP connection to one broker.
 
-Typed requests go out with `send`. For everything that a well-behaved client would never do there
-are the lower floors: `send_raw` writes any bytes, `read_frame` returns the next frame as it came,
-and both say when the broker has closed the connection.
+`send` sends typed requests. For what no client should send, `send_raw` writes any bytes and
+`read_frame` returns the next frame. Both raise when the broker has closed the connection.
 """
 
 from __future__ import annotations
@@ -41,10 +40,9 @@ def api_key_of(message: object) -> ApiKey:
 
 
 class Connection:
-    """A connection that answers are read from in the order of the requests.
+    """A connection whose responses are read in the order of the requests.
 
-    Raises `ConnectError` when it cannot be made. `timeout_s` limits connecting and each wait for
-    bytes.
+    Raises `ConnectError`. `timeout_s` limits connecting and each wait for bytes.
     """
 
     def __init__(
@@ -92,7 +90,7 @@ class Connection:
     def send(self, message: object, version: int | None = None) -> Any:
         """Send a typed request and return the typed response.
 
-        Without a `version` the newest one that both sides know is taken. Raises
+        The default `version` is the newest that both sides have. Raises
         `ConnectionClosedError`, `RequestTimeoutError`, `UnsupportedVersionError`, `ResponseError`
         and the codec's `DecodeError`.
         """
@@ -159,7 +157,7 @@ class Connection:
             raise ConnectionClosedError(self.peer, 0, f"broke the connection: {error}") from None
 
     def shutdown_write(self) -> None:
-        """Tell the broker that nothing more will be sent; answers can still be read."""
+        """Send FIN; responses can still be read."""
         self._socket.shutdown(socket.SHUT_WR)
 
     def read_frame(self) -> bytearray:
@@ -206,9 +204,9 @@ class Connection:
 
 
 def _highest_offered(frame: bytearray, correlation_id: int) -> int:
-    """The ApiVersions version that an older broker asks for when it refuses a newer one.
+    """The ApiVersions version that an older broker offers when it refuses a newer one.
 
-    Kafka answers in the shape of version 0, whatever was asked; others may not, and get 0.
+    Kafka answers in version 0 then (KIP-511). For other answers this is 0.
     """
     try:
         answer = decode_response(frame, ApiKey.API_VERSIONS, 0, correlation_id)

@@ -1,7 +1,7 @@
-"""Reading records: which offsets to start at, and an iterator over many partitions at once.
+"""Reading records: the offsets to start at, and an iterator over many partitions.
 
-One Fetch is under way to each leader, and whichever answers first is read first, so that a quiet
-partition delays no other. Nothing is committed: the iterator belongs to no group.
+Each leader has one Fetch in flight, and the first response is read first, so a quiet partition
+delays no other. Nothing is committed: the iterator has no group.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CONSUMER_REPLICA_ID = -1
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 
-# Timestamps with a meaning of their own in ListOffsets.
+# Special timestamps of ListOffsets.
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3
@@ -47,7 +47,7 @@ PARTITION_BYTES_MAX = 1024 * 1024
 
 
 class ListedOffset(msgspec.Struct, frozen=True):
-    """An answer of ListOffsets; offset -1 where no record has that timestamp or a later one."""
+    """The result of ListOffsets; offset -1 without a record at or after the timestamp."""
 
     offset: int
     timestamp: int
@@ -55,7 +55,7 @@ class ListedOffset(msgspec.Struct, frozen=True):
 
 
 class ConsumedRecord(msgspec.Struct, frozen=True):
-    """A record and where it was found."""
+    """A record with its partition."""
 
     topic: str
     partition: int
@@ -143,9 +143,9 @@ class Consumer:
     ) -> Iterator[ConsumedRecord]:
         """Records from `offsets` (partition -> offset) on, those of one partition in order.
 
-        Ends once each partition has reached its offset in `until` (those not named there never
-        end), or when nothing new has come for `idle_timeout_s`. Without either it goes on for ever.
-        Raises `BrokerError` for what trying again does not cure.
+        Ends once each partition has reached its offset in `until` (a partition without one never
+        ends), or after `idle_timeout_s` without a record. Without either it never ends. Raises
+        `BrokerError` for a non-retriable error.
         """
         positions = [_Position(topic, index, offset) for index, offset in offsets.items()]
         stream = _Stream(self._router, positions, until or {}, isolation_level, max_wait_ms)
@@ -175,7 +175,7 @@ class _Position:
         self.offset = offset
 
     def advance(self, data: PartitionData, isolation_level: int) -> list[Record]:
-        """The records of an answer that are at or after the position, which then moves on."""
+        """The records at or after the position; the position moves behind them."""
         check(data.error_code, f"fetch from {self.topic}-{self.partition} at {self.offset}")
         records, self.offset = visible_records(
             data, self.offset, read_committed=isolation_level == READ_COMMITTED
@@ -184,7 +184,7 @@ class _Position:
 
 
 class _Stream:
-    """At most one Fetch to each leader is under way at a time."""
+    """Fetches of many partitions, with at most one in flight to each leader."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class _Stream:
         self._until = until
         self._isolation_level = isolation_level
         self._max_wait_ms = max_wait_ms
-        # Connection -> the positions asked for, by topic and partition.
+        # Connection -> the positions of its Fetch, by topic and partition.
         self._pending: dict[Connection, dict[tuple[str, int], _Position]] = {}
 
     def _unfinished(self) -> list[_Position]:
@@ -213,8 +213,8 @@ class _Stream:
         return not self._unfinished()
 
     def poll(self, timeout_s: float | None) -> Iterator[ConsumedRecord]:
-        """What has arrived by the time that anything has, or that the timeout has passed."""
-        self._router.retrying(self._ask)
+        """The records of the first responses that arrive within the timeout."""
+        self._router.retrying(self._send_fetches)
         readable, _, _ = select.select(list(self._pending), [], [], timeout_s)
         for connection in readable:
             positions = self._pending.pop(connection)
@@ -222,20 +222,20 @@ class _Stream:
                 if record.offset < self._until.get(position.partition, record.offset + 1):
                     yield ConsumedRecord(position.topic, position.partition, record)
 
-    def _ask(self) -> None:
-        """Send a Fetch to every leader that has none under way."""
+    def _send_fetches(self) -> None:
+        """Send a Fetch to every leader that has none in flight."""
         # A connection that broke while another was written to has been closed by the router.
         self._pending = {c: p for c, p in self._pending.items() if c.fileno() >= 0}
-        asked = {id(p) for positions in self._pending.values() for p in positions.values()}
+        in_flight = {id(p) for positions in self._pending.values() for p in positions.values()}
         by_leader: dict[int, list[_Position]] = {}
         for position in self._unfinished():
-            if id(position) not in asked:
+            if id(position) not in in_flight:
                 leader = self._router.leader(position.topic, position.partition)
                 by_leader.setdefault(leader, []).append(position)
         for leader, positions in by_leader.items():
             connection = self._router.node(leader)
             if connection in self._pending:
-                continue  # its answer comes first; then all are asked for again
+                continue  # its response comes first; the next Fetch has all positions
             request = _fetch_request(positions, self._max_wait_ms, self._isolation_level)
             connection.write(request, connection.version_of(ApiKey.FETCH))
             self._pending[connection] = {(p.topic, p.partition): p for p in positions}
@@ -268,7 +268,7 @@ class _Stream:
         return []
 
     def close(self) -> None:
-        """Drop the connections whose answers nobody will read."""
+        """Close the connections whose responses nobody will read."""
         for connection in self._pending:
             self._router.drop(connection)
         self._pending.clear()
@@ -299,7 +299,7 @@ def _fetch_request(
 def start_offsets(
     consumer: Consumer, topic: str, partitions: list[int], start: int
 ) -> dict[int, int]:
-    """Where to begin: an offset ≥ 0 for all partitions, or EARLIEST, or LATEST."""
+    """The first offsets: an offset ≥ 0 for all partitions, or EARLIEST, or LATEST."""
     if start >= 0:
         return dict.fromkeys(partitions, start)
     listed = consumer.list_offsets(topic, start, partitions)

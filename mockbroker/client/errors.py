@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a cluster, each in one sentence for a human."""
+"""The errors of the client, each in one sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BY_CODE = {int(error): error for error in ErrorCode}
 
 
 class ClientError(Exception):
-    """Base of what this package raises. `retriable`: trying again, elsewhere or later, may help."""
+    """Base of this package's errors. `retriable`: a retry, elsewhere or later, may succeed."""
 
     retriable = False
 
@@ -28,7 +28,7 @@ class BootstrapError(ClientError):
 
 
 class ConnectionClosedError(ClientError):
-    """The broker closed the connection. `bytes_read` of the frame at hand had come by then."""
+    """The broker closed the connection after `bytes_read` bytes of a frame."""
 
     def __init__(self, peer: str, bytes_read: int, reason: str = "closed the connection") -> None:
         after = f" after {bytes_read} bytes of an answer" if bytes_read else ""
@@ -42,7 +42,7 @@ class RequestTimeoutError(ClientError):
 
 
 class ResponseError(ClientError):
-    """An answer that does not fit its request: another correlation id, or bytes left over."""
+    """A response that does not fit its request: wrong correlation id, or bytes left over."""
 
 
 class UnsupportedVersionError(ClientError):
@@ -54,17 +54,17 @@ class UnknownTopicError(ClientError):
 
 
 class BrokerError(ClientError):
-    """An error code in an answer. `what` says which request, topic or group it is about."""
+    """An error code in a response. `what` names the request, topic or group."""
 
     def __init__(self, code: int, what: str, message: str | None = None) -> None:
         self.code = code
         known = _BY_CODE.get(code)
         if known is None:
-            name, sentence = f"error {code}", "This client does not know the error code."
+            name, default = f"error {code}", "This client does not know the error code."
         else:
-            name, sentence = known.name, known.sentence
+            name, default = known.name, known.message
             self.retriable = known.retriable
-        super().__init__(f"{what}: {message or sentence} ({name})")
+        super().__init__(f"{what}: {message or default} ({name})")
 
 
 def check(code: int, what: str, message: str | None = None) -> None:

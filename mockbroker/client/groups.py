@@ -39,10 +39,7 @@ NO_OFFSET = -1
 
 
 class PartitionLag(msgspec.Struct, frozen=True):
-    """How far a group has come in one partition.
-
-    `committed` is the next offset that it would read; `lag` counts from there to the log end.
-    """
+    """The lag of a group in one partition, from its committed offset to the log end."""
 
     topic: str
     partition: int
@@ -55,14 +52,14 @@ class PartitionLag(msgspec.Struct, frozen=True):
 
 
 class Groups:
-    """What can be done with consumer groups from outside."""
+    """Administration of consumer groups."""
 
     def __init__(self, router: Router, consumer: Consumer) -> None:
         self._router = router
         self._consumer = consumer
 
     def all(self) -> list[ListedGroup]:
-        """All groups by id: each broker knows those that it coordinates."""
+        """All groups by id; each broker lists those that it coordinates."""
         groups: dict[str, ListedGroup] = {}
         for node_id in self._router.nodes():
             response: ListGroupsResponse = self._router.node(node_id).send(ListGroupsRequest())
@@ -71,7 +68,7 @@ class Groups:
         return [groups[group_id] for group_id in sorted(groups)]
 
     def describe(self, group: str) -> DescribedGroup:
-        """State and members, whatever protocol they speak.
+        """State and members of a group of either protocol.
 
         Raises `BrokerError`; before version 6 an unknown group is Dead.
         """
@@ -125,9 +122,9 @@ class Groups:
         return lags
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Set committed offsets from outside; the group must have no members.
+        """Set committed offsets of a group without members.
 
-        Raises `BrokerError`: UNKNOWN_MEMBER_ID when it has some.
+        Raises `BrokerError`: UNKNOWN_MEMBER_ID when it has members.
         """
         topics: dict[str, OffsetCommitRequestTopic] = {}
         for (topic, index), offset in offsets.items():

@@ -1,4 +1,4 @@
-"""Sending records: in batches, to each partition's leader, with the acknowledgements asked for."""
+"""Sending records in batches to the leader of each partition."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from mockbroker.client.errors import check
-from mockbroker.client.partitioner import partition_of
 from mockbroker.client.router import Router
+from mockbroker.core.hashing.murmur2 import murmur2_partition
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.produce import (
     PartitionProduceData,
@@ -26,7 +26,7 @@ RECORD_OVERHEAD_BYTES = 32
 
 
 class Produced(msgspec.Struct, frozen=True):
-    """Where one batch went. `base_offset` is -1 with acks=0, which is never answered."""
+    """One sent batch. `base_offset` is -1 with acks=0, which has no response."""
 
     partition: int
     base_offset: int
@@ -35,7 +35,7 @@ class Produced(msgspec.Struct, frozen=True):
 
 
 class Producer:
-    """Turns records into batches and sends them. Keyless records take the partitions in turn."""
+    """Makes batches of records and sends them. Keyless records take the partitions in turn."""
 
     def __init__(self, router: Router) -> None:
         self._router = router
@@ -68,7 +68,7 @@ class Producer:
             elif record.key is None:
                 index = keyless
             else:
-                index = partition_of(record.key, len(partitions))
+                index = murmur2_partition(record.key, len(partitions))
             routed.setdefault(index, []).append(record)
         return [
             self._send(topic, index, batch, acks, codec)

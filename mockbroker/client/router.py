@@ -1,4 +1,4 @@
-"""Where each request has to go: brokers, leaders, coordinators; and what to do when they move."""
+"""Finds brokers, leaders and coordinators for requests, and retries when they move."""
 
 from __future__ import annotations
 
@@ -38,14 +38,12 @@ PORT_MAX = 65535
 BACKOFF_S = 0.02
 BACKOFF_S_MAX = 0.5
 GROUP_KEY_TYPE = 0
-# FindCoordinator asks for a list of keys from here on.
-BATCHED_COORDINATORS_VERSION = 4
 
 _ADDRESS = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:\s]+))(:(?P<port>\d{1,5}))?")
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a broker listens."""
+    """Host and port of a broker."""
 
     host: str
     port: int
@@ -101,7 +99,7 @@ class Router:
         return connection
 
     def any(self) -> Connection:
-        """A connection to whichever known broker can be reached. Raises `BootstrapError`."""
+        """A connection to any reachable broker. Raises `BootstrapError`."""
         failures: dict[Address, ConnectError] = {}
         for address in [*self._connections, *self._brokers.values(), *self._bootstrap]:
             if address in failures:
@@ -122,11 +120,11 @@ class Router:
         return self.connect(address)
 
     def nodes(self) -> list[int]:
-        """The ids of all brokers that are up."""
+        """The ids of all live brokers."""
         return sorted(broker.node_id for broker in self.metadata([]).brokers)
 
     def drop(self, connection: Connection) -> None:
-        """Close a connection that is of no more use, for instance with an answer still to come."""
+        """Close a connection, for instance one whose response nobody will read."""
         connection.close()
         self._connections = {a: c for a, c in self._connections.items() if c is not connection}
 
@@ -176,7 +174,7 @@ class Router:
         )
 
     def leader(self, name: str, index: int) -> int:
-        """The leader's node id. Raises `BrokerError` when there is none at the moment."""
+        """The leader's node id. Raises `BrokerError` (LEADER_NOT_AVAILABLE) without a leader."""
         partition = self.partition(name, index)
         if partition.leader_id < 0:
             raise BrokerError(ErrorCode.LEADER_NOT_AVAILABLE, f"{name}-{index}")
@@ -193,16 +191,17 @@ class Router:
         check(found.error_code, f"coordinator of group {group}", found.error_message)
         return self.connect(Address(found.host, found.port))
 
-    # ---- trying again
+    # ---- retries
 
     def forget(self) -> None:
-        """Ask for topics anew before they are next used."""
+        """Forget the topics: the next use requests metadata."""
         self._topics.clear()
 
     def retrying(self, action: Callable[[], T]) -> T:
-        """Run `action` until it succeeds, fails for good, or the timeout has passed.
+        """Run `action` until it succeeds, fails with a non-retriable error, or the timeout is over.
 
-        Between the attempts the metadata is forgotten and broken connections are dropped.
+        Between attempts the metadata is forgotten, and connections are closed unless a broker
+        answered.
         """
         deadline = time.monotonic() + self.timeout_s
         for backoff_s in _backoffs():

@@ -34,12 +34,12 @@ from mockbroker_protocol.messages.metadata import MetadataResponseTopic
 
 BROKER_DEFAULT = -1
 TOPIC_RESOURCE = 2
-# config_source of a value that was set on the topic itself.
+# config_source of a value that is set on the topic itself.
 DYNAMIC_TOPIC_CONFIG = 1
 
 
 class TopicConfig(msgspec.Struct, frozen=True):
-    """One config of a topic. `is_set`: on the topic itself, not taken from a default."""
+    """One config of a topic. `is_set`: on the topic itself, not a default."""
 
     name: str
     value: str | None
@@ -47,7 +47,7 @@ class TopicConfig(msgspec.Struct, frozen=True):
 
 
 class Topics:
-    """What can be done with topics as such."""
+    """Administration of topics."""
 
     def __init__(self, router: Router) -> None:
         self._router = router

@@ -1,6 +1,4 @@
-"""Which version of an API to speak: the newest that both sides know, with a few ceilings of our
-own.
-"""
+"""The version of an API to use: the newest of both sides, with a few limits."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which records of a Fetch answer an application may see.
+"""The records of a Fetch response that an application gets.
 
-Control records never; with read_committed, none of an aborted transaction either. The broker sends
-the aborted transactions along (producer id, first offset); from its first offset on a producer's
-transactional batches are skipped until its ABORT marker comes (KIP-98, Java's CompletedFetch).
+Control records are never among them; with read_committed, records of aborted transactions are not
+either. The response lists these by producer id and first offset. From there on, the producer's
+transactional batches are skipped until its ABORT marker (KIP-98, Java's CompletedFetch).
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from mockbroker_protocol.records import (
     BatchHeader,
     ControlType,
     Record,
-    UnsupportedMagicError,
     check_crc,
     iter_records,
     next_fetch_offset,
     parse_control_type,
     read_control,
-    read_records,
     split_batches,
 )
 
@@ -32,12 +30,9 @@ def visible_records(
     """
     if not data.records:
         return [], position
-    # One buffer: only encoders are handed several.
+    # One buffer: only encoders get several.
     buffer = memoryview(data.records)  # type: ignore[arg-type]
-    try:
-        records = _of_batches(buffer, _Aborted(data, active=read_committed))
-    except UnsupportedMagicError:
-        records = list(read_records(buffer))
+    records = _of_batches(buffer, _Aborted(data, active=read_committed))
     found = [record for record in records if record.offset >= position]
     return found, max(position, next_fetch_offset(buffer, position))
 

@@ -27,6 +27,15 @@ class ConfigError(ValueError):
         self.reason = reason
 
 
+class ConfigValueError(ConfigError):
+    """A value that a config does not accept. `message` is that of Kafka's ConfigException."""
+
+    def __init__(self, key: str, message: str) -> None:
+        ValueError.__init__(self, message)
+        self.key = key
+        self.reason = message
+
+
 class ActionError(ValueError):
     """An action on the cluster (stop a broker, move a leader, …) cannot be carried out.
 

@@ -1,40 +1,77 @@
-"""What happened to the cluster, told to whoever watches it: frozen facts, in the order they came
-about.
+"""What happens to a cluster, as events: frozen structs, emitted in the order of what happened.
 
-`Cluster.on_event` is a list of callables; each gets every event. Nothing is recorded here: a
+`Runtime.on_event` is a list of callables; each gets every event. Nothing is recorded here: a
 journal, a test or a rule keeps what it wants. Times are the cluster's, in ms since the epoch.
+
+An event is declared here alone: the journal shows every field of it, and the pipeline writes it
+into the table `cluster` unless it has a table of its own.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import msgspec
 
+# The kinds of events: the name that journal filters use, and what an event of the kind is.
+KINDS: Mapping[str, str] = {
+    "follower": "a follower asked its leader for records (only where followers lag)",
+    "watermark": "a high watermark moved, or a log was cut",
+    "remove": "records left the log of a partition",
+    "marker": "a marker that ends a transaction was written into a partition",
+    "topics": "topics were created or deleted",
+    "commit": "a coordinator took an offset that a group committed",
+    "offset_removed": "a group's committed offset is gone: it expired or was deleted",
+    "group": "a group went from one state to another",
+    "transaction": "a transactional id went from one state to another",
+    "election": "a leader, an ISR, the replicas or the controller changed",
+    "partition": "partitions of a topic went from one state to another",
+    "replica": "replicas that a broker has of a topic went from one state to another",
+    "broker": "a step in a broker's life, its disks or its network",
+}
 
-class BrokerChanged(msgspec.Struct, frozen=True, gc=False):
+
+class Event(msgspec.Struct, frozen=True, tag=True):
+    """Anything that happened to the cluster, at `at_ms`.
+
+    A subclass sets `kind`, one of `KINDS`, or its declaration raises TypeError. Its name tells it
+    from the others in a file.
+    """
+
+    kind: ClassVar[str]
+    at_ms: int
+
+    def __init_subclass__(cls) -> None:
+        if vars(cls).get("kind") not in KINDS:
+            raise TypeError(f"{cls.__name__} does not set its kind, one of {', '.join(KINDS)}")
+
+
+class BrokerChanged(Event, frozen=True, gc=False):
     """A step in a broker's life: "running", "paused", "stopped", "shutting down", "unreachable",
     "fenced", "unfenced" or "unregistered".
     """
 
-    at_ms: int
+    kind: ClassVar[str] = "broker"
     node_id: int
     change: str
     broker_epoch: int
 
 
-class ControllerChanged(msgspec.Struct, frozen=True, gc=False):
+class ControllerChanged(Event, frozen=True, gc=False):
     """Another broker is the active controller; -1 when none is."""
 
-    at_ms: int
+    kind: ClassVar[str] = "election"
     node_id: int
     epoch: int
 
 
-class LeaderChanged(msgspec.Struct, frozen=True):
+class LeaderChanged(Event, frozen=True):
     """A partition got a leader, lost it (-1), or kept it under a new epoch."""
 
-    at_ms: int
+    kind: ClassVar[str] = "election"
     topic: str
     partition: int
     leader_id: int
@@ -45,10 +82,10 @@ class LeaderChanged(msgspec.Struct, frozen=True):
     reason: str
 
 
-class IsrChanged(msgspec.Struct, frozen=True):
+class IsrChanged(Event, frozen=True):
     """The ISR shrank or grew; the high watermark is that of just before."""
 
-    at_ms: int
+    kind: ClassVar[str] = "election"
     topic: str
     partition: int
     former: tuple[int, ...]
@@ -58,10 +95,10 @@ class IsrChanged(msgspec.Struct, frozen=True):
     reason: str
 
 
-class ReplicasChanged(msgspec.Struct, frozen=True):
+class ReplicasChanged(Event, frozen=True):
     """A reassignment began, went on or ended; `former` are the replicas of before."""
 
-    at_ms: int
+    kind: ClassVar[str] = "election"
     topic: str
     partition: int
     former: tuple[int, ...]
@@ -70,32 +107,20 @@ class ReplicasChanged(msgspec.Struct, frozen=True):
     removing: tuple[int, ...]
 
 
-class TopicsChanged(msgspec.Struct, frozen=True):
-    """Topics came and went; `assignment` maps the new ones' partitions ("t-0") to replicas.
-
-    What one request or action did is told together.
-    """
-
-    at_ms: int
-    created: tuple[str, ...]
-    deleted: tuple[str, ...]
-    assignment: dict[str, tuple[int, ...]]
-
-
-class PartitionsMoved(msgspec.Struct, frozen=True):
+class PartitionsMoved(Event, frozen=True):
     """Partitions of a topic went from one state to another (see `replication.states`)."""
 
-    at_ms: int
+    kind: ClassVar[str] = "partition"
     topic: str
     partitions: tuple[int, ...]
     former: str
     state: str
 
 
-class ReplicasMoved(msgspec.Struct, frozen=True):
+class ReplicasMoved(Event, frozen=True):
     """The replicas that one broker has of a topic's partitions went from one state to another."""
 
-    at_ms: int
+    kind: ClassVar[str] = "replica"
     topic: str
     partitions: tuple[int, ...]
     node_id: int
@@ -103,12 +128,12 @@ class ReplicasMoved(msgspec.Struct, frozen=True):
     state: str
 
 
-class FollowerFetched(msgspec.Struct, frozen=True, gc=False):
+class FollowerFetched(Event, frozen=True, gc=False):
     """A follower that has a log of its own (see `replication`) asked its leader for what comes at
     `offset`, as the configs `replica.fetch.*` say.
     """
 
-    at_ms: int
+    kind: ClassVar[str] = "follower"
     topic: str
     partition: int
     node_id: int
@@ -122,12 +147,12 @@ class FollowerFetched(msgspec.Struct, frozen=True, gc=False):
     partition_max_bytes: int
 
 
-class WatermarkMoved(msgspec.Struct, frozen=True, gc=False):
-    """One replica's high watermark moved; told of replicas that share no log only, and where an
-    action or a rule, the `cause`, put it somewhere.
+class WatermarkMoved(Event, frozen=True, gc=False):
+    """One replica's high watermark moved. Only of replicas that share no log, and of one that an
+    action or a rule, the `cause`, has set.
     """
 
-    at_ms: int
+    kind: ClassVar[str] = "watermark"
     topic: str
     partition: int
     node_id: int
@@ -137,10 +162,10 @@ class WatermarkMoved(msgspec.Struct, frozen=True, gc=False):
     cause: str = ""
 
 
-class LogTruncated(msgspec.Struct, frozen=True, gc=False):
+class LogTruncated(Event, frozen=True, gc=False):
     """A replica cut its log back to `offset`, which it had beyond."""
 
-    at_ms: int
+    kind: ClassVar[str] = "watermark"
     topic: str
     partition: int
     node_id: int
@@ -148,7 +173,7 @@ class LogTruncated(msgspec.Struct, frozen=True, gc=False):
     offset: int
 
 
-class RecordsRemoved(msgspec.Struct, frozen=True, gc=False):
+class RecordsRemoved(Event, frozen=True, gc=False):
     """Records left the log of a partition's leader, from `first_offset` to `last_offset`.
 
     `reason` is one of retention, compaction, delete_records, topic_deleted, truncation,
@@ -157,7 +182,7 @@ class RecordsRemoved(msgspec.Struct, frozen=True, gc=False):
     64-bit integers of this machine.
     """
 
-    at_ms: int
+    kind: ClassVar[str] = "remove"
     topic: str
     topic_id: str
     partition: int
@@ -168,10 +193,10 @@ class RecordsRemoved(msgspec.Struct, frozen=True, gc=False):
     ranges: bytes = b""
 
 
-class MarkerWritten(msgspec.Struct, frozen=True, gc=False):
+class MarkerWritten(Event, frozen=True, gc=False):
     """A marker that ends a transaction in one partition was appended to its leader's log."""
 
-    at_ms: int
+    kind: ClassVar[str] = "marker"
     topic: str
     topic_id: str
     partition: int
@@ -181,48 +206,60 @@ class MarkerWritten(msgspec.Struct, frozen=True, gc=False):
     committed: bool
 
 
-class TopicChanged(msgspec.Struct, frozen=True, gc=False):
-    """A topic was "created" or "deleted"; `topic_id` as Kafka writes ids."""
+class ChangedTopic(msgspec.Struct, frozen=True):
+    """A topic that came or went: its name, its id as Kafka writes ids, and the replicas of each
+    partition, in the order of the partitions.
+    """
 
-    at_ms: int
     topic: str
     topic_id: str
-    change: str
-    partition_count: int
+    assignment: tuple[tuple[int, ...], ...]
 
 
-class PreferredElectionFailed(msgspec.Struct, frozen=True, gc=False):
+class TopicsChanged(Event, frozen=True):
+    """Topics were created or deleted; what one request or action did is one event.
+
+    A topic that was deleted and created again is in both, under two ids. The event comes before
+    all others that concern the topics it creates.
+    """
+
+    kind: ClassVar[str] = "topics"
+    created: tuple[ChangedTopic, ...]
+    deleted: tuple[ChangedTopic, ...]
+
+
+class PreferredElectionFailed(Event, frozen=True, gc=False):
     """The preferred leader was wanted and could not be had; `leader_id` is who leads instead."""
 
-    at_ms: int
+    kind: ClassVar[str] = "election"
     topic: str
     partition: int
     preferred: int
     leader_id: int
 
 
-class LogDirFailed(msgspec.Struct, frozen=True, gc=False):
+class LogDirFailed(Event, frozen=True, gc=False):
     """A broker lost one of its log directories."""
 
-    at_ms: int
+    kind: ClassVar[str] = "broker"
     node_id: int
     path: str
 
 
-class NetworkChanged(msgspec.Struct, frozen=True):
+class NetworkChanged(Event, frozen=True):
     """Links between brokers were cut, delayed or healed."""
 
-    at_ms: int
+    kind: ClassVar[str] = "broker"
     change: str
     from_nodes: tuple[int, ...]
     to_nodes: tuple[int, ...]
     delay_ms: int
 
 
-class TransactionMoved(msgspec.Struct, frozen=True, gc=False):
+class TransactionMoved(Event, frozen=True, gc=False):
     """A transactional id went from one state to another, by the names of DescribeTransactions."""
 
-    at_ms: int
+    kind: ClassVar[str] = "transaction"
     transactional_id: str
     former: str
     state: str
@@ -230,14 +267,14 @@ class TransactionMoved(msgspec.Struct, frozen=True, gc=False):
     producer_epoch: int
 
 
-class GroupMoved(msgspec.Struct, frozen=True, gc=False):
+class GroupMoved(Event, frozen=True, gc=False):
     """A group went from one state to another, by the names of DescribeGroups.
 
     `protocol` is "classic" or "consumer" (KIP-848). `generation` is that of a classic group, or the
     epoch of one of the new protocol. A `reason` is known of classic groups only.
     """
 
-    at_ms: int
+    kind: ClassVar[str] = "group"
     group: str
     former: str
     state: str
@@ -247,24 +284,38 @@ class GroupMoved(msgspec.Struct, frozen=True, gc=False):
     protocol: str = "classic"
 
 
-Event: TypeAlias = (
-    BrokerChanged
-    | ControllerChanged
-    | LeaderChanged
-    | IsrChanged
-    | ReplicasChanged
-    | TopicsChanged
-    | PartitionsMoved
-    | ReplicasMoved
-    | FollowerFetched
-    | WatermarkMoved
-    | LogTruncated
-    | RecordsRemoved
-    | MarkerWritten
-    | TopicChanged
-    | PreferredElectionFailed
-    | LogDirFailed
-    | NetworkChanged
-    | TransactionMoved
-    | GroupMoved
-)
+class OffsetCommitted(Event, frozen=True, gc=False):
+    """A group coordinator wrote a committed offset, for request `request_seq` of the journal.
+
+    One that is `transactional` is in force once its transaction is committed; others are at once,
+    whether or not they are replicated yet.
+    """
+
+    kind: ClassVar[str] = "commit"
+    node_id: int
+    request_seq: int
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    transactional: bool
+
+
+class OffsetRemoved(Event, frozen=True, gc=False):
+    """A group coordinator wrote the tombstone of a committed offset.
+
+    `reason` is one of retention, delete_offsets, group_deleted, topic_deleted.
+    """
+
+    kind: ClassVar[str] = "offset_removed"
+    node_id: int
+    group: str
+    topic: str
+    partition: int
+    reason: str
+
+
+if TYPE_CHECKING:
+    AnyEvent: TypeAlias = Event
+else:
+    AnyEvent = reduce(or_, Event.__subclasses__())  # the union that msgspec decodes

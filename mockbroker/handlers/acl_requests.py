@@ -1,4 +1,4 @@
-"""What the three ACL APIs have in common: their codes as operations, patterns and permissions."""
+"""What the three ACL APIs share: their codes as operations, patterns and permissions."""
 
 from __future__ import annotations
 
@@ -16,20 +16,17 @@ if TYPE_CHECKING:
     from mockbroker_protocol.messages.delete_acls import DeleteAclsFilter
     from mockbroker_protocol.messages.describe_acls import DescribeAclsRequest
 
-NO_AUTHORIZER = "The brokers have no authorizer."
+NO_AUTHORIZER = "No Authorizer is configured."
 UNKNOWN = 0
 
 
 def has_unknown(*codes: int) -> bool:
-    """Whether a request says UNKNOWN where it has to say something.
-
-    Kafka's request classes do not parse such requests, so the connection is closed.
-    """
+    """Whether a code is UNKNOWN. Kafka does not parse such a request, so the connection closes."""
     return UNKNOWN in codes
 
 
 def filter_of(wanted: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
-    """The filter that a request asks with; codes that nobody knows match nothing."""
+    """The filter of a request; unknown codes match nothing."""
     return AclFilter(
         ResourceType(wanted.resource_type_filter),
         wanted.resource_name_filter,

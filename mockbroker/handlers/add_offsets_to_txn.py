@@ -1,14 +1,13 @@
-"""AddOffsetsToTxn (key 25): the offsets of a group are going to be committed in a transaction.
-
-What is added is the partition of `__consumer_offsets` that holds the group.
-"""
+"""AddOffsetsToTxn (25): add a group's partition of `__consumer_offsets` to a transaction."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.topic import GROUP_METADATA_TOPIC
-from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import named, on_group, on_transactional_id, required
+from mockbroker.handlers.base import Parked, RequestContext, api, fenced_error
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
@@ -19,14 +18,20 @@ if TYPE_CHECKING:
     from mockbroker.core.txn.events import Result
 
 FENCED_SINCE = 2
-TV0 = 0  # producers of TV2 have the group coordinator add the partition
+TV0 = 0  # with TV2 the group coordinator adds the partition
 
 
-@api(ApiKey.ADD_OFFSETS_TO_TXN, versions=(0, 4))
+@api(
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    versions=(0, 4),
+    authorize=required(
+        named(on_transactional_id(Operation.WRITE), "transactional_id"),
+        named(on_group(Operation.READ), "group_id"),
+    ),
+)
 def add_offsets_to_txn(
     ctx: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse | Parked[AddOffsetsToTxnResponse]:
-    """Add the partition that holds the group's offsets."""
     if not request.transactional_id:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
     shard = ctx.broker.transactions.shard_of(request.transactional_id)
@@ -35,9 +40,7 @@ def add_offsets_to_txn(
     parked: Parked[AddOffsetsToTxnResponse] = Parked()
 
     def done(result: Result) -> None:
-        error = result.error
-        if error is ErrorCode.PRODUCER_FENCED and ctx.api_version < FENCED_SINCE:
-            error = ErrorCode.INVALID_PRODUCER_EPOCH
+        error = fenced_error(result.error, ctx.api_version, FENCED_SINCE)
         parked.complete(AddOffsetsToTxnResponse(error_code=error))
 
     index = ctx.cluster.find_coordinator_partition(request.group_id)

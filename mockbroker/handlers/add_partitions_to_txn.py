@@ -1,8 +1,8 @@
-"""AddPartitionsToTxn (key 24): partitions are going to be written to in a transaction.
+"""AddPartitionsToTxn (24): add partitions to transactions.
 
-Up to v3 a producer adds the partitions of its own transaction. Since v4 the leaders of partitions
-ask, about many transactions at once: to verify that partitions are there, or (v5) to add them.
-A partition that does not exist keeps the others of its transaction from being added.
+Up to v3 a producer adds partitions to its own transaction. Since v4 leaders of partitions send the
+request, about several transactions: to verify that partitions were added, or (v5) to add them. If
+one partition of a transaction has an error, none is added.
 """
 
 from __future__ import annotations
@@ -10,8 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mockbroker.core.topic import INTERNAL_TOPICS
-from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.core.errors import ApiError
+from mockbroker.core.metadata.topic import INTERNAL_TOPICS
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import (
+    AuthHelper,
+    by_handler,
+    on_cluster,
+    on_topic,
+    on_transactional_id,
+    requires,
+)
+from mockbroker.handlers.base import Parked, RequestContext, api, fenced_error
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -32,30 +42,56 @@ TV0, TV2 = 0, 2
 NONE = ErrorCode.NONE
 
 
-@api(ApiKey.ADD_PARTITIONS_TO_TXN, versions=(0, 5))
+@api(
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    versions=(0, 5),
+    authorize=by_handler(
+        requires(
+            on_transactional_id(Operation.WRITE),
+            about="for producers",
+            otherwise="`TRANSACTIONAL_ID_AUTHORIZATION_FAILED` for all",
+        ),
+        requires(
+            on_topic(Operation.WRITE),
+            about="each, for producers",
+            otherwise="`TOPIC_AUTHORIZATION_FAILED` for it, nothing is added",
+        ),
+        requires(
+            on_cluster(Operation.CLUSTER_ACTION),
+            about="for brokers, since v4",
+            otherwise="`CLUSTER_AUTHORIZATION_FAILED`",
+        ),
+    ),
+)
 def add_partitions_to_txn(
     ctx: RequestContext, request: AddPartitionsToTxnRequest
 ) -> Parked[AddPartitionsToTxnResponse]:
-    """Answer when every transaction of the request is settled."""
+    """Answer once each transaction of the request has its result."""
+    auth = AuthHelper(ctx)
     transactions = request.transactions
     if ctx.api_version < BATCHES_SINCE:
+        transactional_id = request.v3_and_below_transactional_id
+        if not auth.transactional_id(Operation.WRITE, transactional_id):
+            raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         transactions = [
             AddPartitionsToTxnTransaction(
-                transactional_id=request.v3_and_below_transactional_id,
+                transactional_id=transactional_id,
                 producer_id=request.v3_and_below_producer_id,
                 producer_epoch=request.v3_and_below_producer_epoch,
                 topics=request.v3_and_below_topics,
             )
         ]
-    answer = _Answer(ctx, transactions)
-    # Kafka answers with the last of the transactions: without any it never does.
+    elif not auth.cluster(Operation.CLUSTER_ACTION):
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    builder = _ResponseBuilder(ctx, transactions)
+    # Kafka answers with the last transaction, so a request without any has no answer.
     for transaction in transactions:
-        _add(ctx, transaction, answer)
-    return answer.parked
+        _add(auth, transaction, builder)
+    return builder.parked
 
 
-class _Answer:
-    """The response as it grows, transaction by transaction in whatever order they are settled."""
+class _ResponseBuilder:
+    """Completes the response with the result of the last transaction; results come in any order."""
 
     __slots__ = ("_missing", "_version", "parked", "results")
 
@@ -76,15 +112,11 @@ class _Answer:
         """One error code for each partition of a transaction."""
         topics: dict[str, AddPartitionsToTxnTopicResult] = {}
         for (topic, index), error in zip(partitions, errors, strict=True):
-            line = topics.get(topic)
-            if line is None:
-                line = topics[topic] = AddPartitionsToTxnTopicResult(
-                    name=topic, results_by_partition=[]
-                )
-            code = error
-            if error is ErrorCode.PRODUCER_FENCED and self._version < FENCED_SINCE:
-                code = ErrorCode.INVALID_PRODUCER_EPOCH
-            line.results_by_partition.append(AddPartitionsToTxnPartitionResult(index, code))
+            result = topics.get(topic)
+            if result is None:
+                result = topics[topic] = AddPartitionsToTxnTopicResult(topic, [])
+            code = fenced_error(error, self._version, FENCED_SINCE)
+            result.results_by_partition.append(AddPartitionsToTxnPartitionResult(index, code))
         self.results.append(
             AddPartitionsToTxnResult(transaction.transactional_id, list(topics.values()))
         )
@@ -100,32 +132,31 @@ class _Answer:
             self.parked.complete(AddPartitionsToTxnResponse(results_by_transaction=self.results))
 
 
-def _add(ctx: RequestContext, transaction: AddPartitionsToTxnTransaction, answer: _Answer) -> None:
+def _add(
+    auth: AuthHelper, transaction: AddPartitionsToTxnTransaction, builder: _ResponseBuilder
+) -> None:
+    ctx = auth.ctx
     partitions = tuple(_each(transaction.topics))
-    errors = [_why_not_added(ctx, key) for key in partitions]
+    errors = [_partition_error(auth, key) for key in partitions]
     if any(errors):
-        # One that cannot be added keeps the others out.
-        answer.add(
-            transaction,
-            partitions,
-            [error or ErrorCode.OPERATION_NOT_ATTEMPTED for error in errors],
-        )
+        errors = [error or ErrorCode.OPERATION_NOT_ATTEMPTED for error in errors]
+        builder.add(transaction, partitions, errors)
         return
     transactional_id = transaction.transactional_id
     producer_id, epoch = transaction.producer_id, transaction.producer_epoch
     if not transactional_id:
-        answer.add(transaction, partitions, [ErrorCode.INVALID_REQUEST] * len(partitions))
+        builder.add(transaction, partitions, [ErrorCode.INVALID_REQUEST] * len(partitions))
         return
     shard = ctx.broker.transactions.shard_of(transactional_id)
     if isinstance(shard, ErrorCode):
-        answer.add(transaction, partitions, [shard] * len(partitions))
+        builder.add(transaction, partitions, [shard] * len(partitions))
     elif transaction.verify_only:
-        verdicts = shard.verify(transactional_id, producer_id, epoch, partitions)
-        answer.add(transaction, partitions, verdicts)
+        errors = shard.verify(transactional_id, producer_id, epoch, partitions)
+        builder.add(transaction, partitions, errors)
     else:
 
         def done(result: Result) -> None:
-            answer.add(transaction, partitions, [result.error] * len(partitions))
+            builder.add(transaction, partitions, [result.error] * len(partitions))
 
         version = TV2 if ctx.api_version >= BATCHES_SINCE else TV0
         shard.add(transactional_id, producer_id, epoch, partitions, version, done)
@@ -137,13 +168,17 @@ def _each(topics: list[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
     return list(keys)
 
 
-def _why_not_added(ctx: RequestContext, key: TopicPartition) -> ErrorCode:
+def _partition_error(auth: AuthHelper, key: TopicPartition) -> ErrorCode:
     """The error of a partition that cannot be added, NONE if it can.
 
-    Producers may not write to internal topics; their offsets are added by AddOffsetsToTxn.
+    Before v4 a producer sends the request. It may not write to internal topics, and adds their
+    partitions by AddOffsetsToTxn.
     """
-    if ctx.api_version < BATCHES_SINCE and key[0] in INTERNAL_TOPICS:
+    topic, _ = key
+    if auth.ctx.api_version < BATCHES_SINCE and (
+        topic in INTERNAL_TOPICS or not auth.topic(Operation.WRITE, topic)
+    ):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    if ctx.image.partition(*key) is None:
+    if auth.ctx.image.partition(*key) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return NONE

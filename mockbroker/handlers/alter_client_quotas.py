@@ -5,7 +5,10 @@ from __future__ import annotations
 from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.client_quotas import entity_of
 from mockbroker.core.quotas.throttling import Entity
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -16,11 +19,17 @@ from mockbroker_protocol.messages.alter_client_quotas import (
 )
 
 
-@api(ApiKey.ALTER_CLIENT_QUOTAS, versions=(0, 1))
+@api(
+    ApiKey.ALTER_CLIENT_QUOTAS,
+    versions=(0, 1),
+    authorize=clusterwide(Operation.ALTER_CONFIGS, has_message=False),
+    forwarded=True,
+    refusal=Refusal(rows=("entity",), repeats_code=True),
+)
 def alter_client_quotas(
     ctx: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
-    """Alter each entity once; the answer has one entry for each, told by its last mention."""
+    """Alter each entity; the response has one entry for each, with its last result."""
     results: dict[Entity, ResponseEntryData] = {}
     for entry in request.entries:
         entity = entity_of((e.entity_type, e.entity_name) for e in entry.entity)
@@ -31,11 +40,16 @@ def alter_client_quotas(
         try:
             values = _values(entry.ops)
             if entity in results or values is None:
+                shown = ", ".join(
+                    f"{entity_type}={'null' if name is None else name}"
+                    for entity_type, name in entity
+                )
                 raise ApiError(
-                    ErrorCode.INVALID_REQUEST, "The entity, or one of its quotas, stands twice."
+                    ErrorCode.INVALID_REQUEST,
+                    f"Ignoring duplicate entity ClientQuotaEntity(entries={{{shown}}})",
                 )
             ctx.cluster.quotas.alter(entity, values, validate_only=request.validate_only)
-            ctx.cluster.metadata_changed()
+            ctx.cluster.metadata.changed()
         except ApiError as error:
             result.error_code = error.error
             result.error_message = error.message

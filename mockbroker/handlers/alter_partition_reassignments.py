@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (45): move partitions to other brokers (KIP-455)."""
+"""AlterPartitionReassignments (45): reassign partitions to other brokers (KIP-455)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.reassignment import plan_reassignment
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -17,19 +20,23 @@ from mockbroker_protocol.messages.alter_partition_reassignments import (
 )
 
 
-@api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions=(0, 1))
+@api(
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    versions=(0, 1),
+    authorize=clusterwide(Operation.ALTER),
+    forwarded=True,
+    refusal=Refusal(rows=("responses",)),
+)
 def alter_partition_reassignments(
     ctx: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
     """Start or call off the move of each partition, or say why not.
 
-    As in Kafka each is judged by the state before the request, one that is named twice as well.
+    As in Kafka each is checked by the state before the request, one that is named twice as well.
     """
     may_change_factor = request.allow_replication_factor_change
-
     if not request.topics:
-        return AlterPartitionReassignmentsResponse()  # whose message is empty, not null
-
+        return AlterPartitionReassignmentsResponse()  # its message is empty, not null
     moves: list[Callable[[], object]] = []
 
     def result(topic: str, partition: ReassignablePartition) -> ReassignablePartitionResponse:
@@ -37,7 +44,7 @@ def alter_partition_reassignments(
         try:
             moves.append(
                 plan_reassignment(
-                    ctx.cluster,
+                    ctx.cluster.replication_control,
                     topic,
                     index,
                     partition.replicas,

@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs (34): move replicas between the directories of one broker (KIP-113).
 
-A replica that is not there yet is refused, and yet the wish is kept: it will come to that place.
+The directory of a replica that the broker does not have yet is stored, although it is refused.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from functools import partial
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.log.dirs import LogDirs
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -20,11 +23,16 @@ from mockbroker_protocol.messages.alter_replica_log_dirs import (
 )
 
 
-@api(ApiKey.ALTER_REPLICA_LOG_DIRS, versions=(1, 2))
+@api(
+    ApiKey.ALTER_REPLICA_LOG_DIRS,
+    versions=(1, 2),
+    authorize=clusterwide(Operation.ALTER, has_message=False),
+    refusal=Refusal(sources={"results": "dirs.topics"}),
+)
 def alter_replica_log_dirs(
     ctx: RequestContext, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    """Start each move, or say why not; a moment later the replica is in its new place."""
+    """Start each move, or answer its error; the move ends a moment later."""
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for directory in request.dirs:
         for topic in directory.topics:
@@ -42,7 +50,7 @@ def alter_replica_log_dirs(
 
 
 def _error(ctx: RequestContext, path: str, topic: str, index: int) -> ErrorCode:
-    """Start one move, or say why not; the order is that of ReplicaManager.alterReplicaLogDirs."""
+    """Start one move; the checks are in the order of ReplicaManager.alterReplicaLogDirs."""
     log_dirs = ctx.broker.log_dirs
     if path not in log_dirs.paths:
         return ErrorCode.LOG_DIR_NOT_FOUND
@@ -56,10 +64,12 @@ def _error(ctx: RequestContext, path: str, topic: str, index: int) -> ErrorCode:
     if not log_dirs.has(partition):
         return ErrorCode.KAFKA_STORAGE_ERROR
     if log_dirs.begin_move(partition, path):
-        ctx.cluster.timers.call_at(ctx.now_ms, partial(_end_move, ctx.cluster, log_dirs, partition))
+        ctx.cluster.runtime.timers.call_at(
+            ctx.now_ms, partial(_end_move, ctx.cluster, log_dirs, partition)
+        )
     return ErrorCode.NONE
 
 
 def _end_move(cluster: Cluster, log_dirs: LogDirs, partition: Partition) -> None:
     log_dirs.end_move(partition)
-    cluster.metadata_changed(partition.topic)
+    cluster.metadata.changed(partition.topic)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.security.sasl.scram_credential import (
-    ITERATIONS_MAX,
-    ITERATIONS_MIN,
-    ScramCredential,
-    ScramMechanism,
-    from_salted_password,
-)
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import ErrorDetails, Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -21,16 +18,36 @@ from mockbroker_protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 
-_MECHANISMS = frozenset(int(mechanism) for mechanism in ScramMechanism)
+if TYPE_CHECKING:
+    from mockbroker.core.security.sasl.scram_credential import ScramCredential
 
 
-@api(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0))
+def _refuse_users(
+    response: AlterUserScramCredentialsResponse,
+    request: AlterUserScramCredentialsRequest,
+    details: ErrorDetails,
+) -> None:
+    """One result for each user, also for one with deletions and upsertions."""
+    users = {*(d.name for d in request.deletions), *(u.name for u in request.upsertions)}
+    response.results = [
+        AlterUserScramCredentialsResult(user, details.error, details.message)
+        for user in sorted(users)
+    ]
+
+
+@api(
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+    versions=(0, 0),
+    authorize=clusterwide(Operation.ALTER),
+    forwarded=True,
+    refusal=Refusal(rows=None, finish=_refuse_users),
+)
 def alter_user_scram_credentials(
     ctx: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    """Change the credentials of each user, all of them or none, or say why not."""
+    """Apply all changes of each user, or none and answer the error."""
     credentials = ctx.cluster.scram_credentials
-    # (user, mechanism, upsertion), None for deletion
+    # (user, mechanism, upsertion); None deletes
     changes: list[tuple[str, int, ScramCredentialUpsertion | None]] = [
         *((d.name, d.mechanism, None) for d in request.deletions),
         *((u.name, u.mechanism, u) for u in request.upsertions),
@@ -42,7 +59,7 @@ def alter_user_scram_credentials(
             if altered.count((name, mechanism)) > 1:
                 raise ApiError(
                     ErrorCode.DUPLICATE_RESOURCE,
-                    "The credential stands twice in the request.",
+                    "A user credential cannot be altered twice in the same request",
                 )
             _check(name, mechanism, upsertion, credentials.get(name, {}))
         except ApiError as error:
@@ -52,7 +69,7 @@ def alter_user_scram_credentials(
     for name, mechanism, upsertion in changes:
         if results[name].error_code == ErrorCode.NONE:
             _apply(credentials, name, mechanism, upsertion)
-            ctx.cluster.metadata_changed()
+            ctx.cluster.metadata.changed()
     return AlterUserScramCredentialsResponse(results=list(results.values()))
 
 
@@ -62,24 +79,27 @@ def _check(
     upsertion: ScramCredentialUpsertion | None,
     present: Mapping[int, ScramCredential],
 ) -> None:
+    # A cluster without SASL loads nothing of it.
+    from mockbroker.core.security.sasl.scram_credential import (
+        ITERATIONS_MAX,
+        ITERATIONS_MIN,
+        ScramMechanism,
+    )
+
     if not name:
-        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "A user needs a name.")
-    if mechanism not in _MECHANISMS:
-        raise ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "There is no such SCRAM mechanism.")
+        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if all(mechanism != known for known in ScramMechanism):
+        raise ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     if upsertion is None:
         if mechanism not in present:
             raise ApiError(
                 ErrorCode.RESOURCE_NOT_FOUND,
-                "The user has no such credential.",
+                "Attempt to delete a user credential that does not exist",
             )
     elif upsertion.iterations < ITERATIONS_MIN:
-        raise ApiError(
-            ErrorCode.UNACCEPTABLE_CREDENTIAL, f"It takes {ITERATIONS_MIN} iterations or more."
-        )
+        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     elif upsertion.iterations > ITERATIONS_MAX:
-        raise ApiError(
-            ErrorCode.UNACCEPTABLE_CREDENTIAL, f"It takes {ITERATIONS_MAX} iterations or fewer."
-        )
+        raise ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
 
 
 def _apply(
@@ -88,6 +108,8 @@ def _apply(
     mechanism: int,
     upsertion: ScramCredentialUpsertion | None,
 ) -> None:
+    from mockbroker.core.security.sasl.scram_credential import ScramMechanism, from_salted_password
+
     mechanisms = credentials.setdefault(name, {})
     if upsertion is None:
         mechanisms.pop(mechanism, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from mockbroker.core.cluster import Cluster
+from mockbroker.handlers.authorization import everyone
 from mockbroker.handlers.base import APIS, EncodedResponse, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import response_codec
@@ -16,23 +17,27 @@ from mockbroker_protocol.messages.api_versions import (
     SupportedFeatureKey,
 )
 
-# A feature is only offered as far as the APIs behind it are served: name -> (level, API, version).
+# From some level a feature needs a version of an API: name -> (level, API, version).
 _NEEDS: dict[str, tuple[int, ApiKey, int]] = {
     "group.version": (1, ApiKey.CONSUMER_GROUP_HEARTBEAT, 0),
     "transaction.version": (2, ApiKey.END_TXN, 5),
     "share.version": (1, ApiKey.SHARE_GROUP_HEARTBEAT, 1),
     "streams.version": (1, ApiKey.STREAMS_GROUP_HEARTBEAT, 0),
 }
-# Served always, but told of only where there is somebody to receive it, as in Kafka.
+# Advertised only with a receiver of metrics, as in Kafka, but always served.
 _TELEMETRY = frozenset((ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY))
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", re.ASCII)
 
 
-@api(ApiKey.API_VERSIONS, versions=(0, 4))
+@api(
+    ApiKey.API_VERSIONS,
+    versions=(0, 4),
+    authorize=everyone("precedes authentication"),
+)
 def api_versions(
     ctx: RequestContext, request: ApiVersionsRequest
 ) -> EncodedResponse | ApiVersionsResponse:
-    """Answer from a cache: clients send this on every connection, and it seldom changes."""
+    """The response is cached: clients send the request on every connection."""
     version = ctx.api_version
     if version >= 3:
         name, software_version = request.client_software_name, request.client_software_version
@@ -78,7 +83,7 @@ def api_versions_response(cluster: Cluster, version: int) -> ApiVersionsResponse
 
 
 def served_level(cluster: Cluster, name: str, level: int) -> int:
-    """`level` of a feature, or the highest one below that the APIs we serve make true."""
+    """`level` of a feature, or the highest level below it that the served APIs support."""
     if name not in _NEEDS:
         return level
     needed_from, key, version = _NEEDS[name]

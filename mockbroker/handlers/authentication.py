@@ -1,4 +1,4 @@
-"""How clients that have not proved who they are get refused."""
+"""The response to a failed authentication."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from mockbroker.handlers.base import Parked
 R = TypeVar("R")
 
 
-def told_late(cluster: Cluster, now_ms: int, response: R) -> Parked[R]:
-    """A refusal, told after `connection.failed.authentication.delay.ms`; then Kafka closes.
+def delayed_failure(cluster: Cluster, now_ms: int, response: R) -> Parked[R]:
+    """A response after `connection.failed.authentication.delay.ms`, against guessed passwords.
 
-    The wait is there against those who try password after password.
+    Then the connection is closed.
     """
     parked: Parked[R] = Parked()
     delay_ms = cluster.config_int("connection.failed.authentication.delay.ms")
     if delay_ms == 0:
         parked.complete(response)
     else:
-        cluster.timers.call_at(now_ms + delay_ms, lambda: parked.complete(response))
+        cluster.runtime.timers.call_at(now_ms + delay_ms, lambda: parked.complete(response))
     return parked

@@ -1,27 +1,27 @@
-"""What every handler is handed and what it may give back.
+"""The arguments and results of handlers, and the contracts of APIs.
 
-Nouns: a *handler* is a plain function from a typed request to a typed response. Its *context*
-names the cluster, the broker and the connection the request arrived on. A *parked* reply is one
-that is not there yet: the handler leaves it with whatever will complete it (a watcher, a timer, a
-group), and the connection waits. Handlers never wait and never see an event loop.
+Nouns: a *handler* is a plain function from a typed request to a typed response. Its *context* has
+the cluster, the broker and the connection of the request. A *parked* reply is completed later, by a
+watcher, a timer or a group, while the connection waits. Handlers never wait and have no event loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from mockbroker.handlers.refusals import DERIVED, Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.broker import Broker
+    from mockbroker.core.brokers.broker import Broker
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.coordinator.shard import CoordinatorShard
-    from mockbroker.core.image import Image
+    from mockbroker.core.metadata.image import Image
     from mockbroker.core.security.sasl.authenticator import Authenticator
-    from mockbroker.handlers.throttling import Bill
+    from mockbroker.handlers.authorization import Authorization
+    from mockbroker.handlers.throttling import RequestUsage
     from mockbroker_protocol.headers import RequestHeader
 
 R = TypeVar("R")
@@ -30,18 +30,17 @@ _MISSING: Any = object()
 
 
 class Parked(Generic[R]):
-    """A reply that will be completed later; the first completion wins.
+    """A reply that is completed later; the first completion wins.
 
-    `hurry`, where there is one, completes it with what there is: its client waits for more, but
-    only as long as nothing else is asked for.
+    A connection calls `force_complete`, if there is one, when the next request is waiting.
     """
 
-    __slots__ = ("_response", "hurry", "on_complete")
+    __slots__ = ("_response", "force_complete", "on_complete")
 
-    def __init__(self, hurry: Callable[[], None] | None = None) -> None:
+    def __init__(self, force_complete: Callable[[], None] | None = None) -> None:
         self._response: R = _MISSING
-        self.hurry = hurry
-        # Set by the connection that waits; called once, with no arguments, at completion.
+        self.force_complete = force_complete
+        # Set by the connection; called once, at completion.
         self.on_complete: Callable[[], None] | None = None
 
     @property
@@ -50,12 +49,12 @@ class Parked(Generic[R]):
 
     @property
     def response(self) -> R:
-        """The response; only meaningful once `done`."""
+        """The response, once `done`."""
         assert self._response is not _MISSING
         return self._response
 
     def complete(self, response: R) -> None:
-        """Hand over the response. Later calls are ignored: a timer may race a wake-up."""
+        """Set the response. Later calls are ignored: a timer may come after a watcher."""
         if self._response is not _MISSING:
             return
         self._response = response
@@ -63,8 +62,8 @@ class Parked(Generic[R]):
             self.on_complete()
 
 
-class Gathering(Generic[R]):
-    """Completes a reply with the last of its `count` parts; `make` puts it together."""
+class CombinedReply(Generic[R]):
+    """A reply that the last of `count` parts completes, with the response from `make`."""
 
     __slots__ = ("_make", "_missing", "reply")
 
@@ -76,7 +75,6 @@ class Gathering(Generic[R]):
             self.reply.complete(make())
 
     def part_done(self) -> None:
-        """One more of the parts is there."""
         self._missing -= 1
         if not self._missing:
             self.reply.complete(self._make())
@@ -85,7 +83,7 @@ class Gathering(Generic[R]):
 def deferred(
     shard: CoordinatorShard[Any], answer: Callable[[ErrorCode], R], error: ErrorCode = NONE
 ) -> R | Parked[R]:
-    """What `answer` makes of `CoordinatorShard.when_replicated`, now or when that is known."""
+    """The response for an error, or for the result of `CoordinatorShard.when_replicated`."""
     if error or shard.is_replicated:
         return answer(error)
     parked: Parked[R] = Parked()
@@ -93,11 +91,20 @@ def deferred(
     return parked
 
 
+def fenced_error(error: ErrorCode, version: int, fenced_since: int) -> ErrorCode:
+    """An error as a producer gets it: before some version, PRODUCER_FENCED is
+    INVALID_PRODUCER_EPOCH (KIP-588).
+    """
+    if error is ErrorCode.PRODUCER_FENCED and version < fenced_since:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error
+
+
 class Outcome(Enum):
-    """Answers that are not responses."""
+    """A result of a handler that is no response."""
 
     NO_RESPONSE = "no response"  # Produce with acks=0
-    CLOSE_CONNECTION = "close"  # acks=0 with a failed partition: the client must refresh metadata
+    CLOSE_CONNECTION = "close"  # acks=0 with an error: the client refreshes its metadata
 
 
 NO_RESPONSE = Outcome.NO_RESPONSE
@@ -105,7 +112,7 @@ CLOSE_CONNECTION = Outcome.CLOSE_CONNECTION
 
 
 class EncodedResponse:
-    """A response body that is encoded already: `parts` go out as they are, behind the header."""
+    """An encoded response body; `parts` follow the response header."""
 
     __slots__ = ("parts",)
 
@@ -114,8 +121,8 @@ class EncodedResponse:
 
 
 class ConnectionInfo:
-    """Who is at the other end. `software_*` are filled in by ApiVersions (KIP-511), `sasl` and
-    `principal` by the connection where its listener asks who is there.
+    """The client of a connection. ApiVersions sets `software_*` (KIP-511); the connection sets
+    `principal`, and `sasl` if its listener authenticates by SASL.
     """
 
     __slots__ = (
@@ -123,6 +130,7 @@ class ConnectionInfo:
         "client_port",
         "closed",
         "id",
+        "listener",
         "principal",
         "sasl",
         "security_protocol",
@@ -135,6 +143,7 @@ class ConnectionInfo:
         self.client_host = client_host
         self.client_port = client_port
         self.closed = False
+        self.listener = ""  # the connection sets the name of its listener
         self.principal = "User:ANONYMOUS"
         self.security_protocol = "PLAINTEXT"
         self.sasl: Authenticator | None = None
@@ -143,8 +152,8 @@ class ConnectionInfo:
 
 
 class Marks:
-    """What rules did to a request: their names, and `fate`, what became of its answer instead of
-    being sent ("" for an answer that went out whole).
+    """The rules that fired for a request, and `fate`: what became of an answer that was not sent
+    whole, "" otherwise.
     """
 
     __slots__ = ("fate", "rules")
@@ -155,22 +164,24 @@ class Marks:
 
 
 class RequestContext:
-    """One request's surroundings: cluster, broker, listener, header, connection, time of arrival
-    (ms), and its number in the journal (0 without one). `marks` is set where rules fire for it,
-    `is_late` where the answer comes at another time than the request.
+    """The context of a request: cluster, broker, listener, header, connection, time of arrival (ms)
+    and its number in the journal (0 without one). `marks` is set if rules fire for the request,
+    `is_late` if the answer comes later than the request, `is_forwarded` once it is at the
+    controller, `usage` while there are quotas.
     """
 
     __slots__ = (
-        "bill",
         "broker",
         "cluster",
         "connection",
         "header",
+        "is_forwarded",
         "is_late",
         "listener",
         "marks",
         "now_ms",
         "seq",
+        "usage",
     )
 
     def __init__(
@@ -190,13 +201,13 @@ class RequestContext:
         self.now_ms = now_ms
         self.seq = 0
         self.is_late = False
+        self.is_forwarded = False
         self.marks: Marks | None = None
-        # What the request took, while quotas are set.
-        self.bill: Bill | None = None
+        self.usage: RequestUsage | None = None
 
     @property
     def image(self) -> Image:
-        """The metadata that the broker knows just now; a delayed answer may see a newer one."""
+        """The broker's present metadata; a delayed answer may see newer ones."""
         return self.broker.image
 
     @property
@@ -205,161 +216,120 @@ class RequestContext:
 
     @property
     def client_id(self) -> str:
-        """The client id; a null one counts as the empty string, as in Kafka."""
+        """The client id; a null one is the empty string, as in Kafka."""
         return self.header.client_id or ""
+
+    def refusal(self, request: Any, error: ErrorCode, message: str | None = None) -> Any:
+        """The API's error response (`error_responses`)."""
+        from mockbroker.handlers.error_responses import error_response
+
+        header = self.header
+        return error_response(
+            ApiKey(header.api_key), header.api_version, request, error, message=message
+        )
 
 
 class Api:
-    """A handler with the versions it serves. `versions` are inclusive and are what is
-    advertised.
-    """
+    """The contract of an API, as declared beside its handler (`api`). Versions are inclusive."""
 
-    __slots__ = ("advertised_min", "handle", "key", "max_version", "min_version")
+    __slots__ = (
+        "advertised_min",
+        "authorize",
+        "forwarded",
+        "handle",
+        "key",
+        "max_version",
+        "min_version",
+        "refusal",
+    )
 
     def __init__(
         self,
         key: ApiKey,
         versions: tuple[int, int],
-        advertised_min: int | None,
+        advertised_min: int,
+        authorize: Authorization,
+        refusal: Refusal,
         handle: Callable[[RequestContext, Any], object],
+        *,
+        forwarded: bool,
     ) -> None:
         self.key = key
         self.min_version, self.max_version = versions
-        self.advertised_min = self.min_version if advertised_min is None else advertised_min
+        self.advertised_min = advertised_min
+        self.authorize = authorize
+        self.refusal = refusal
+        self.forwarded = forwarded
         self.handle = handle
-
-
-class LazyApi(Api):
-    """An API whose module is imported by its first request, so that a cluster starts sooner."""
-
-    __slots__ = ("loaded", "module")
-
-    def __init__(
-        self, key: ApiKey, versions: tuple[int, int], advertised_min: int | None, module: str
-    ) -> None:
-        super().__init__(key, versions, advertised_min, self._first_request)
-        self.module = module
-        self.loaded: Callable[[RequestContext, Any], object] | None = None
-
-    def _first_request(self, ctx: RequestContext, request: object) -> object:
-        import_module(self.module)  # registers the handler, which takes the place of this function
-        assert self.loaded is not None
-        return self.loaded(ctx, request)
 
 
 APIS: dict[int, Api] = {}
 
-# What a broker passes on to the controller (KIP-590).
-FORWARDED = frozenset(
-    (
-        "ADD_RAFT_VOTER",
-        "ALTER_CLIENT_QUOTAS",
-        "ALTER_CONFIGS",
-        "ALTER_PARTITION_REASSIGNMENTS",
-        "ALTER_USER_SCRAM_CREDENTIALS",
-        "CREATE_ACLS",
-        "CREATE_DELEGATION_TOKEN",
-        "CREATE_PARTITIONS",
-        "CREATE_TOPICS",
-        "DELETE_ACLS",
-        "DELETE_TOPICS",
-        "DESCRIBE_QUORUM",
-        "ELECT_LEADERS",
-        "EXPIRE_DELEGATION_TOKEN",
-        "INCREMENTAL_ALTER_CONFIGS",
-        "LIST_PARTITION_REASSIGNMENTS",
-        "REMOVE_RAFT_VOTER",
-        "RENEW_DELEGATION_TOKEN",
-        "UNREGISTER_BROKER",
-        "UPDATE_FEATURES",
-    )
-)
-
-
 FORWARDING_TIMEOUT_MS = 60_000  # BrokerToControllerChannelManager's retryTimeoutMs
 
 
-def _forward(key: ApiKey, handle: Callable[..., object]) -> Callable[[RequestContext, Any], object]:
-    """The handler of an API that the controller serves, at any broker."""
+def _forward(handle: Callable[..., object]) -> Callable[[RequestContext, Any], object]:
+    """The handler of an API that the controller serves, for any broker."""
 
     def forwarded(ctx: RequestContext, request: Any) -> object:
-        return at_controller(key, ctx, request, lambda: handle(ctx, request))
+        return at_controller(ctx, request, lambda: handle(ctx, request))
 
     return forwarded
 
 
-def at_controller(
-    key: ApiKey, ctx: RequestContext, request: Any, handle: Callable[[], object]
-) -> object:
-    """What `handle` answers, once the broker hears the controller.
+def at_controller(ctx: RequestContext, request: Any, handle: Callable[[], object]) -> object:
+    """Call `handle` at the controller: at once if no hop is needed, else in an envelope.
 
-    A request that waits for a minute is answered REQUEST_TIMED_OUT (ForwardingManager).
+    After a minute the answer is REQUEST_TIMED_OUT (ForwardingManager).
     """
-    if ctx.broker.hears_controller:
+    if ctx.is_forwarded:
         return handle()
-    return _Forwarded(key, ctx, request, handle).parked
+    network = ctx.cluster.replication.network
+    if ctx.broker.has_newest_image and network.is_quiet:
+        return handle()
+    from mockbroker.handlers.forwarding import Forwarded, is_near
 
-
-class _Forwarded:
-    """A request that waits for the way to the controller."""
-
-    __slots__ = ("_ctx", "_handle", "_key", "_request", "_timer", "parked")
-
-    def __init__(
-        self, key: ApiKey, ctx: RequestContext, request: Any, handle: Callable[[], object]
-    ) -> None:
-        self._key = key
-        self._ctx = ctx
-        self._request = request
-        self._handle = handle
-        self.parked: Parked[Any] = Parked()
-        cluster = ctx.cluster
-        due_ms = cluster.now_ms() + FORWARDING_TIMEOUT_MS
-        self._timer = cluster.timers.call_at(due_ms, self._time_out)
-        ctx.broker.awaiting_controller[self._go] = None
-
-    def _go(self) -> None:
-        """The broker hears the controller again."""
-        self._timer.cancel()
-        answer = self._handle()
-        if isinstance(answer, Parked) and not answer.done:
-            answer.on_complete = lambda: self.parked.complete(answer.response)
-        else:
-            self.parked.complete(answer.response if isinstance(answer, Parked) else answer)
-
-    def _time_out(self) -> None:
-        from mockbroker.handlers.error_responses import error_response
-
-        self._ctx.broker.awaiting_controller.pop(self._go, None)
-        error = ErrorCode.REQUEST_TIMED_OUT
-        version = self._ctx.api_version
-        self.parked.complete(error_response(self._key, version, self._request, error))
+    if ctx.broker.has_newest_image and is_near(ctx):
+        return handle()
+    return Forwarded(ctx, request, handle).parked
 
 
 H = TypeVar("H", bound=Callable[..., object])
 
 
 def api(
-    key: ApiKey, versions: tuple[int, int], *, advertised_min: int | None = None
+    key: ApiKey,
+    versions: tuple[int, int],
+    *,
+    authorize: Authorization,
+    forwarded: bool = False,
+    refusal: Refusal = DERIVED,
+    advertised_min: int | None = None,
 ) -> Callable[[H], H]:
-    """Register the decorated function as the handler of `key`.
+    """Register the decorated function as the handler of `key`, with its contract.
 
-    The versions stand beside the code that serves them, so that ApiVersions cannot disagree with
-    it. `advertised_min` is for Produce alone, whose brokers advertise 0 but serve 3 and up
-    (KAFKA-18659).
+    Args:
+        key: the API.
+        versions: the first and the last version served, which ApiVersions advertises.
+        authorize: the ACLs required, if the cluster has an authorizer.
+        forwarded: whether a broker forwards the request to the controller (KIP-590), and waits
+            until there is one.
+        refusal: how the error response differs from the derived one.
+        advertised_min: the first version advertised; Produce alone advertises 0 and serves 3 up
+            (KAFKA-18659).
+
+    Raises:
+        ValueError: the API has a handler already.
     """
 
     def register(function: H) -> H:
         handle = cast("Callable[..., object]", function)
-        if key.name in FORWARDED:
-            handle = _forward(key, handle)
-        known = APIS.get(int(key))
-        if known is None:
-            APIS[int(key)] = Api(key, versions, advertised_min, handle)
-        elif isinstance(known, LazyApi) and known.module == function.__module__:
-            known.handle = known.loaded = handle
-        else:
+        if forwarded:
+            handle = _forward(handle)
+        if int(key) in APIS:
             raise ValueError(f"two handlers for {key.name}")
+        least = versions[0] if advertised_min is None else advertised_min
+        APIS[int(key)] = Api(key, versions, least, authorize, refusal, handle, forwarded=forwarded)
         return function
 
     return register

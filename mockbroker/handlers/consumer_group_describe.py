@@ -1,13 +1,12 @@
-"""ConsumerGroupDescribe: epochs, assignments and members of groups of the new protocol."""
+"""ConsumerGroupDescribe (69): epochs, assignments and members of consumer groups (KIP-848)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from mockbroker.core.groups.consumer.group import ConsumerGroup
-from mockbroker.core.groups.consumer.members import ConsumerMember
-from mockbroker.core.groups.consumer.topics import TopicSource
-from mockbroker.core.security.authorized_operations import GROUP_OPERATIONS
+from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.handlers.authorization import AuthHelper, each_row, on_group, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.consumer_group_describe import (
@@ -19,29 +18,65 @@ from mockbroker_protocol.messages.consumer_group_describe import (
     TopicPartitions,
 )
 
+if TYPE_CHECKING:
+    from mockbroker.core.groups.consumer.group import ConsumerGroup
+    from mockbroker.core.groups.consumer.members import ConsumerMember
+    from mockbroker.core.groups.consumer.topics import TopicSource
+
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
-@api(ApiKey.CONSUMER_GROUP_DESCRIBE, versions=(0, 1))
+UNSEEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+
+
+def _topics(described: DescribedGroup) -> set[str]:
+    """The topics of the members' assignments and target assignments."""
+    return {
+        line.topic_name
+        for member in described.members
+        for part in (member.assignment, member.target_assignment)
+        for line in part.topic_partitions
+    }
+
+
+@api(
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    versions=(0, 1),
+    authorize=each_row(
+        on_group(Operation.DESCRIBE),
+        field="group_ids",
+        into="groups",
+        name="",
+        refused_first=True,
+        rules=(
+            requires(
+                on_topic(Operation.DESCRIBE),
+                about="each in an assignment or target assignment",
+                otherwise="`TOPIC_AUTHORIZATION_FAILED` for the group",
+            ),
+        ),
+    ),
+)
 def consumer_group_describe(
     ctx: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    """A classic group is not found here, as a consumer group is not by DescribeGroups."""
-    described = [_describe(ctx, group_id) for group_id in request.group_ids]
+    """Describe consumer groups. A classic group is not found here."""
+    auth = AuthHelper(ctx)
+    described = [_describe(ctx, auth, group_id) for group_id in request.group_ids]
     if request.include_authorized_operations:
-        for line in described:
-            if line.error_code == ErrorCode.NONE:
-                line.authorized_operations = GROUP_OPERATIONS
+        for group in described:
+            if group.error_code == ErrorCode.NONE:
+                group.authorized_operations = auth.operations(ResourceType.GROUP, group.group_id)
     return ConsumerGroupDescribeResponse(groups=described)
 
 
-def _describe(ctx: RequestContext, group_id: str) -> DescribedGroup:
+def _describe(ctx: RequestContext, auth: AuthHelper, group_id: str) -> DescribedGroup:
     if not group_id:
         return DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
     shard = ctx.broker.groups.shard_of(group_id)
     if isinstance(shard, ErrorCode):
         return DescribedGroup(group_id=group_id, error_code=shard)
-    group = shard.consumers.groups.get(group_id)
+    group = shard.consumers.get(group_id)
     if group is None:
         return DescribedGroup(
             group_id=group_id,
@@ -50,7 +85,7 @@ def _describe(ctx: RequestContext, group_id: str) -> DescribedGroup:
             if group_id in shard.groups
             else f"Group {group_id} not found.",
         )
-    return DescribedGroup(
+    described = DescribedGroup(
         group_id=group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
@@ -58,10 +93,13 @@ def _describe(ctx: RequestContext, group_id: str) -> DescribedGroup:
         assignor_name=group.preferred_assignor(),
         members=[_member(group, member) for member in group.members.values()],
     )
+    if all(auth.topic(Operation.DESCRIBE, name) for name in _topics(described)):
+        return described
+    return DescribedGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, UNSEEN_TOPICS, group_id=group_id)
 
 
 def _member(group: ConsumerGroup, member: ConsumerMember) -> Member:
-    """What a member is about to give up is still its own."""
+    """Partitions that a member is still to revoke belong to its assignment."""
     owned: dict[bytes, list[int]] = {}
     for part in (member.assigned, member.revoking):
         for topic_id, partitions in part.items():

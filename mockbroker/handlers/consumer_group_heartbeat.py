@@ -1,19 +1,25 @@
-"""ConsumerGroupHeartbeat: join, stay in and leave a group of the new protocol (KIP-848)."""
+"""ConsumerGroupHeartbeat (68): join, stay in and leave a consumer group (KIP-848)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
-from mockbroker.core.groups.consumer.events import (
-    ConsumerHeartbeat,
-    ConsumerLeave,
-    ConsumerResult,
-)
+from mockbroker.core.groups.consumer.events import ConsumerHeartbeat, ConsumerLeave
 from mockbroker.core.groups.consumer.states import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from mockbroker.core.groups.events import ConsumerResult
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.security.acls import Operation
-from mockbroker.handlers.authorization.access import Access
+from mockbroker.handlers.authorization import (
+    AuthHelper,
+    Handle,
+    checked,
+    named,
+    on_group,
+    on_topic,
+    requires,
+    unmet,
+)
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.consumer_group_heartbeat import (
@@ -27,30 +33,61 @@ MEMBER_ID_MANDATORY_SINCE = 1  # KIP-1082
 NO_TIMEOUT = -1
 
 
-@api(ApiKey.CONSUMER_GROUP_HEARTBEAT, versions=(0, 1))
+READ_GROUP = named(on_group(Operation.READ), "group_id")
+
+
+def _authorize(auth: AuthHelper, request: ConsumerGroupHeartbeatRequest, handle: Handle) -> object:
+    """The group itself checks the topics that a regular expression matches."""
+    refusal = unmet(auth, request, (READ_GROUP,))
+    if refusal is not None:
+        return refusal
+    if all(auth.topic(Operation.DESCRIBE, name) for name in request.subscribed_topic_names or ()):
+        return handle(request)
+    return auth.ctx.refusal(request, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+
+
+@api(
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    versions=(0, 1),
+    authorize=checked(
+        _authorize,
+        READ_GROUP.rule,
+        requires(
+            on_topic(Operation.DESCRIBE),
+            about="each one named",
+            otherwise="`TOPIC_AUTHORIZATION_FAILED` for all",
+        ),
+        requires(
+            on_topic(Operation.DESCRIBE),
+            about="each one that a regular expression matches",
+            otherwise="not part of the subscription",
+        ),
+    ),
+)
 def consumer_group_heartbeat(
     ctx: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | Parked[ConsumerGroupHeartbeatResponse]:
-    """The request by itself is checked first, then the group is asked."""
+    """The request itself is checked before its group is."""
     reason = _why_invalid(request, ctx.api_version)
     if reason is not None:
         return _refusal(ErrorCode.INVALID_REQUEST, reason)
     assignors = ctx.cluster.config("group.consumer.assignors")
     assignor = request.server_assignor
     if assignor is not None and assignor not in assignors:
-        reason = f"There is no assignor {assignor!r}; there are {', '.join(assignors)}."
+        known = ", ".join(assignors)
+        reason = f"ServerAssignor {assignor} is not supported. Supported assignors: {known}."
         return _refusal(ErrorCode.UNSUPPORTED_ASSIGNOR, reason)
     shard = ctx.broker.groups.shard_of(request.group_id)
     if isinstance(shard, ErrorCode):
-        return _refusal(shard, shard.sentence)
-    ctx.cluster.presence.heard(request.group_id, request.member_id, ctx.connection)
+        return _refusal(shard, shard.message)
+    ctx.cluster.member_connections.heard(request.group_id, request.member_id, ctx.connection)
     parked: Parked[ConsumerGroupHeartbeatResponse] = Parked()
 
     def done(result: ConsumerResult) -> None:
         parked.complete(_response(result))
 
     if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-        shard.consumers.leave(
+        shard.consumers.consumer_leave(
             request.group_id,
             ConsumerLeave(
                 slot=done,
@@ -61,15 +98,15 @@ def consumer_group_heartbeat(
         )
     else:
         event = _event(ctx, request, done)
-        shard.consumers.heartbeat(request.group_id, event, _may_see(ctx))
+        shard.consumers.consumer_heartbeat(request.group_id, event, _may_describe(ctx))
     return parked
 
 
-def _may_see(ctx: RequestContext) -> Callable[[str], bool] | None:
-    """Tells of a topic whether the member may describe it; None where it may any."""
+def _may_describe(ctx: RequestContext) -> Callable[[str], bool] | None:
+    """Whether the member is authorized to describe a topic; None without an authorizer."""
     if ctx.cluster.authorizer is None:
         return None
-    return partial(Access(ctx).topic, Operation.DESCRIBE)
+    return partial(AuthHelper(ctx).topic, Operation.DESCRIBE)
 
 
 def _why_invalid(request: ConsumerGroupHeartbeatRequest, version: int) -> str | None:
@@ -77,29 +114,32 @@ def _why_invalid(request: ConsumerGroupHeartbeatRequest, version: int) -> str | 
     epoch = request.member_epoch
     must_name_member = version >= MEMBER_ID_MANDATORY_SINCE or epoch > 0 or epoch == LEAVE_EPOCH
     if must_name_member and not request.member_id.strip():
-        return "The member id is empty."
+        return "MemberId can't be empty."
     if not request.group_id.strip():
-        return "The group id is empty."
+        return "GroupId can't be empty."
     if request.instance_id is not None and not request.instance_id.strip():
-        return "The instance id is empty."
+        return "InstanceId can't be empty."
     if request.rack_id is not None and not request.rack_id.strip():
-        return "The rack id is empty."
+        return "RackId can't be empty."
     if epoch == JOIN_EPOCH:
         return _why_invalid_join(request)
     if epoch == STATIC_LEAVE_EPOCH and request.instance_id is None:
-        return "Only a static member can leave for a while."
+        return "InstanceId can't be null."
     if epoch < STATIC_LEAVE_EPOCH:
-        return f"There is no member epoch {epoch}."
+        return "MemberEpoch is invalid."
     return None
 
 
 def _why_invalid_join(request: ConsumerGroupHeartbeatRequest) -> str | None:
     if request.rebalance_timeout_ms == NO_TIMEOUT:
-        return "A member that joins has to say its rebalance timeout."
+        return "RebalanceTimeoutMs must be provided in first request."
     if request.topic_partitions is None or request.topic_partitions:
-        return "A member that joins owns nothing, and has to say so."
+        return "TopicPartitions must be empty when (re-)joining."
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        return "A member that joins has to say what it subscribes to."
+        return (
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when "
+            "(re-)joining."
+        )
     return None
 
 
@@ -111,7 +151,7 @@ def _event(
     timeout_ms = request.rebalance_timeout_ms
     return ConsumerHeartbeat(
         slot=slot,
-        member_id=request.member_id or uuid_text(ctx.cluster.ids.uuid()),
+        member_id=request.member_id or uuid_text(ctx.cluster.runtime.ids.uuid()),
         epoch=request.member_epoch,
         instance_id=request.instance_id,
         rack_id=request.rack_id,

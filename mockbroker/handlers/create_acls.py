@@ -1,4 +1,4 @@
-"""CreateAcls (30): allow or deny something. What is there already stays as it is."""
+"""CreateAcls (30): create ACL bindings; those that exist are left as they are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mockbroker.core.security.acls import (
     ResourceType,
 )
 from mockbroker.handlers.acl_requests import NO_AUTHORIZER, has_unknown
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import CLOSE_CONNECTION, Outcome, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.create_acls import (
@@ -22,20 +23,23 @@ from mockbroker_protocol.messages.create_acls import (
 )
 
 
-@api(ApiKey.CREATE_ACLS, versions=(1, 3))
+@api(
+    ApiKey.CREATE_ACLS,
+    versions=(1, 3),
+    authorize=clusterwide(Operation.ALTER),
+    forwarded=True,
+)
 def create_acls(ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsResponse | Outcome:
-    """Create each binding, or say why not; they hold from the next request on."""
+    """Create each binding, or answer its error. They are in force from the next request on."""
     if any(
         has_unknown(c.resource_type, c.resource_pattern_type, c.operation, c.permission_type)
         for c in request.creations
     ):
         return CLOSE_CONNECTION
     if ctx.cluster.authorizer is None:
-        result = AclCreationResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
-        return CreateAclsResponse(results=[result] * len(request.creations))
+        raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
     if any(_is_for_filters(creation) for creation in request.creations):
-        result = AclCreationResult(ErrorCode.UNKNOWN_SERVER_ERROR, None)
-        return CreateAclsResponse(results=[result] * len(request.creations))
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     bindings: list[AclBinding] = []
     results: list[AclCreationResult] = []
     for creation in request.creations:
@@ -49,7 +53,7 @@ def create_acls(ctx: RequestContext, request: CreateAclsRequest) -> CreateAclsRe
 
 
 def _is_for_filters(creation: AclCreation) -> bool:
-    """Whether a creation says what only a filter may say; Kafka stumbles over the whole request."""
+    """Whether a creation has a code for filters; Kafka fails then for the whole request."""
     return (
         creation.resource_type == ResourceType.ANY
         or creation.resource_pattern_type in (PatternType.ANY, PatternType.MATCH)
@@ -59,7 +63,7 @@ def _is_for_filters(creation: AclCreation) -> bool:
 
 
 def _binding(creation: AclCreation) -> AclBinding:
-    """The binding to create. Raises ApiError INVALID_REQUEST where it makes no sense."""
+    """The binding to create. Raises ApiError INVALID_REQUEST if it is not valid."""
     acl = AclBinding(
         ResourceType(creation.resource_type),
         creation.resource_name,
@@ -70,19 +74,22 @@ def _binding(creation: AclCreation) -> AclBinding:
         Permission(creation.permission_type),
     )
     if acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
-        raise _invalid(f"The cluster is called {CLUSTER_NAME}, not {acl.resource_name!r}.")
+        raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not acl.resource_name:
-        raise _invalid("A resource needs a name.")
+        raise _invalid("Invalid empty resource name")
     if acl.resource_type is ResourceType.UNKNOWN:
-        raise _invalid(f"There is no resource of type {creation.resource_type}.")
+        raise _invalid("Invalid resourceType UNKNOWN")
     if acl.pattern_type is PatternType.UNKNOWN:
-        raise _invalid(f"{creation.resource_pattern_type} is no type of a resource's pattern.")
-    if ":" not in acl.principal:
-        raise _invalid(f"{acl.principal!r} is no principal; those are of the form User:name.")
+        raise _invalid("Invalid patternType UNKNOWN")
     if acl.operation is Operation.UNKNOWN:
-        raise _invalid(f"{creation.operation} is no operation to allow or deny.")
+        raise _invalid("Invalid operation UNKNOWN")
     if acl.permission is Permission.UNKNOWN:
-        raise _invalid(f"{creation.permission_type} neither allows nor denies.")
+        raise _invalid("Invalid permissionType UNKNOWN")
+    if ":" not in acl.principal:
+        raise _invalid(
+            f"Could not parse principal from `{acl.principal}` (no colon is present separating "
+            "the principal type from the principal name)"
+        )
     return acl
 
 

@@ -1,12 +1,13 @@
-"""CreateDelegationToken (38): a token for oneself or, with the right to, for another (KIP-373)."""
+"""CreateDelegationToken (38): a token for the client, or for another owner (KIP-373)."""
 
 from __future__ import annotations
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.security.acls import Operation, ResourceType
-from mockbroker.handlers.authorization.access import Access
+from mockbroker.handlers.authorization import AuthHelper, everyone
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.token_requests import may_ask, parts_of
+from mockbroker.handlers.refusals import Refusal
+from mockbroker.handlers.token_requests import allow_token_requests, parts_of
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
@@ -17,18 +18,39 @@ OWNER_SINCE = 3
 NO_TIME = -1
 
 
-@api(ApiKey.CREATE_DELEGATION_TOKEN, versions=(1, 3))
+@api(
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    versions=(1, 3),
+    authorize=everyone(
+        "CREATE_TOKENS on the owner, if it is not the client:"
+        " `DELEGATION_TOKEN_AUTHORIZATION_FAILED`"
+    ),
+    forwarded=True,
+    refusal=Refusal(
+        fixed={
+            "CreateDelegationTokenResponse": {
+                "principal_type": "User",
+                "principal_name": "ANONYMOUS",
+                "token_requester_principal_type": "User",
+                "token_requester_principal_name": "ANONYMOUS",
+                "issue_timestamp_ms": -1,
+                "expiry_timestamp_ms": -1,
+                "max_timestamp_ms": -1,
+            }
+        }
+    ),
+)
 def create_delegation_token(
     ctx: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
-    """Who may ask at all is looked at before whether there are tokens here."""
+    """Whether the client may send the request is checked before whether tokens are enabled."""
     requester = owner = ctx.connection.principal
     if ctx.api_version >= OWNER_SINCE and request.owner_principal_name:
         owner = f"{request.owner_principal_type}:{request.owner_principal_name}"
-    if not may_ask(ctx):
+    if not allow_token_requests(ctx):
         error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         return _refused(owner, requester, error)
-    if owner != requester and not Access(ctx).may(
+    if owner != requester and not AuthHelper(ctx).allows(
         Operation.CREATE_TOKENS, ResourceType.USER, owner
     ):
         error = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
@@ -51,8 +73,10 @@ def create_delegation_token(
 def _named(owner: str, requester: str) -> CreateDelegationTokenResponse:
     response = CreateDelegationTokenResponse()
     response.principal_type, response.principal_name = parts_of(owner)
-    asking = parts_of(requester)
-    response.token_requester_principal_type, response.token_requester_principal_name = asking
+    (
+        response.token_requester_principal_type,
+        response.token_requester_principal_name,
+    ) = parts_of(requester)
     return response
 
 

@@ -1,10 +1,12 @@
-"""CreatePartitions (37): more partitions for existing topics; the count is the new total."""
+"""CreatePartitions (37): add partitions to topics; the count is the new total."""
 
 from __future__ import annotations
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.control import plan_more_partitions
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_topic, requires, split
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.create_topics import RECORDS_MAX
 from mockbroker.handlers.throttling import MutationQuota
@@ -19,29 +21,40 @@ from mockbroker_protocol.messages.create_partitions import (
 STRICT_QUOTA_SINCE = 3
 
 
-@api(ApiKey.CREATE_PARTITIONS, versions=(0, 3))
+@api(
+    ApiKey.CREATE_PARTITIONS,
+    versions=(0, 3),
+    authorize=by_handler(requires(on_topic(Operation.ALTER))),
+    forwarded=True,
+)
 def create_partitions(
     ctx: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
-    """Add partitions to each topic or say why not."""
+    """Add partitions to each topic, or answer its error."""
+    auth = AuthHelper(ctx)
     names = [topic.name for topic in request.topics]
     results = [
-        _result(name, ApiError(ErrorCode.INVALID_REQUEST, "The topic stands twice in the request."))
+        _result(name, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
         for name in dict.fromkeys(names)
         if names.count(name) > 1
     ]
+    granted, denied = split(
+        (topic for topic in request.topics if names.count(topic.name) == 1),
+        lambda topic: auth.topic(Operation.ALTER, topic.name),
+    )
     quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
-    for topic in request.topics:
-        if names.count(topic.name) > 1:
-            continue
+    for topic in granted:
         try:
-            if request.timeout_ms <= 0:  # past its deadline before the controller comes to it
+            if request.timeout_ms <= 0:  # the controller comes to it after its deadline
                 raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
             _grow(ctx.cluster, topic, quota, validate_only=request.validate_only)
         except ApiError as error:
             results.append(_result(topic.name, error))
         else:
             results.append(CreatePartitionsTopicResult(name=topic.name))
+    results += [
+        _result(topic.name, ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)) for topic in denied
+    ]
     return CreatePartitionsResponse(throttle_time_ms=quota.wait_ms, results=results)
 
 
@@ -52,14 +65,13 @@ def _grow(
     if topic is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     assignments = None if wanted.assignments is None else [a.broker_ids for a in wanted.assignments]
-    if wanted.count - len(topic.partitions) > RECORDS_MAX:
-        # More records than the controller's batch holds: it fails without words.
-        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
     more = wanted.count - len(topic.partitions)
+    if more > RECORDS_MAX:
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a batch too large, without a message
     if more > 0 and (assignments is None or len(assignments) == more):
         quota.draw(more)
     if validate_only:
-        plan_more_partitions(cluster, topic, wanted.count, assignments)
+        plan_more_partitions(cluster.replication_control, topic, wanted.count, assignments)
     else:
         cluster.add_partitions(topic, wanted.count, assignments)
 

@@ -1,4 +1,4 @@
-"""CreateTopics (19). Any broker takes it; what Kafka forwards to the controller is done at once."""
+"""CreateTopics (19)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.views import created_topic_entries
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.control import plan_topic
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import (
+    AuthHelper,
+    by_handler,
+    on_cluster,
+    on_topic,
+    requires,
+    split,
+)
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -19,19 +28,36 @@ from mockbroker_protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 
-# What a controller takes in one batch (QuorumController.MAX_RECORDS_PER_USER_OP): each partition,
-# topic and config is one record of its log.
+# In one batch of the controller (QuorumController.MAX_RECORDS_PER_USER_OP). Each partition, topic
+# and config is one record.
 RECORDS_MAX = 10_000
 STRICT_QUOTA_SINCE = 6
 
 
-@api(ApiKey.CREATE_TOPICS, versions=(2, 7))
+@api(
+    ApiKey.CREATE_TOPICS,
+    versions=(2, 7),
+    authorize=by_handler(
+        requires(on_cluster(Operation.CREATE), on_topic(Operation.CREATE)),
+        requires(
+            on_topic(Operation.DESCRIBE_CONFIGS),
+            about="each, for its configs",
+            otherwise="`TOPIC_AUTHORIZATION_FAILED` in place of the configs",
+        ),
+    ),
+    forwarded=True,
+)
 def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Create each topic or say why not; the answer tells the configs in force."""
+    """Create each topic, or answer its error; the response has the configs in force."""
     cluster = ctx.cluster
     names = [topic.name for topic in request.topics]
     duplicates = {name for name in names if names.count(name) > 1}
-    wanted = [topic for topic in request.topics if topic.name not in duplicates]
+    auth = AuthHelper(ctx)
+    any_name = auth.cluster(Operation.CREATE)
+    wanted, denied = split(
+        (topic for topic in request.topics if topic.name not in duplicates),
+        lambda topic: any_name or auth.topic(Operation.CREATE, topic.name),
+    )
     quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
     whole = _refuse_whole(cluster, request.timeout_ms, wanted)
     if whole is not None:
@@ -39,14 +65,15 @@ def create_topics(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTo
     else:
         with cluster.states.together():
             results = [
-                _create(cluster, topic, quota, validate_only=request.validate_only)
-                for topic in wanted
+                _create(auth, topic, quota, validate_only=request.validate_only) for topic in wanted
             ]
     results += [
-        _result(name, ApiError(ErrorCode.INVALID_REQUEST, "The topic stands twice in the request."))
+        _result(name, ApiError(ErrorCode.INVALID_REQUEST, "Duplicate topic name."))
         for name in dict.fromkeys(names)
         if name in duplicates
     ]
+    not_authorized = ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+    results += [_result(topic.name, not_authorized) for topic in denied]
     return CreateTopicsResponse(throttle_time_ms=quota.wait_ms, topics=results)
 
 
@@ -54,7 +81,7 @@ def _refuse_whole(
     cluster: Cluster, timeout_ms: int, topics: list[CreatableTopic]
 ) -> ApiError | None:
     """The error that all topics share, if any."""
-    if timeout_ms <= 0:  # past its deadline before the controller comes to it
+    if timeout_ms <= 0:  # the controller comes to it after its deadline
         return ApiError(ErrorCode.REQUEST_TIMED_OUT)
     default = cluster.config_int("num.partitions")
     counts = [
@@ -64,22 +91,23 @@ def _refuse_whole(
     partitions = sum(count for count in counts if count > 0)
     if partitions > RECORDS_MAX:
         return ApiError(
-            ErrorCode.POLICY_VIOLATION, f"A request creates at most {RECORDS_MAX} partitions."
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
         )
     if topics and partitions + sum(1 + len(topic.configs) for topic in topics) > RECORDS_MAX:
         return ApiError(
-            ErrorCode.POLICY_VIOLATION, f"The changes take more than {RECORDS_MAX} records."
+            ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
         )
     return None
 
 
 def _create(
-    cluster: Cluster, topic: CreatableTopic, quota: MutationQuota, *, validate_only: bool
+    auth: AuthHelper, topic: CreatableTopic, quota: MutationQuota, *, validate_only: bool
 ) -> CreatableTopicResult:
+    cluster = auth.ctx.cluster
     configs = {config.name: config.value for config in topic.configs}
     try:
         plans = plan_topic(
-            cluster,
+            cluster.replication_control,
             topic.name,
             topic.num_partitions,
             topic.replication_factor,
@@ -91,10 +119,17 @@ def _create(
         return _result(topic.name, error)
     overrides = {name: value for name, value in configs.items() if value is not None}
     if validate_only:
-        # Kafka names an id here too, which no topic is going to have.
-        topic_id = cluster.ids.uuid()
+        # Kafka's response has an id here too, of no topic.
+        topic_id = cluster.runtime.ids.uuid()
     else:
         topic_id = cluster.add_topic(topic.name, plans, overrides).topic_id
+    if not auth.topic(Operation.DESCRIBE_CONFIGS, topic.name):
+        return CreatableTopicResult(
+            name=topic.name,
+            topic_id=topic_id,
+            error_message=None,
+            topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        )
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,

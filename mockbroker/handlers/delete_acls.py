@@ -1,7 +1,8 @@
-"""DeleteAcls (31): take back what filters match."""
+"""DeleteAcls (31): delete the ACL bindings that match filters."""
 
 from __future__ import annotations
 
+from mockbroker.core.errors import ApiError
 from mockbroker.core.security.acls import (
     AclBinding,
     AclFilter,
@@ -16,6 +17,7 @@ from mockbroker.handlers.acl_requests import (
     filter_of,
     has_unknown,
 )
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import CLOSE_CONNECTION, Outcome, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_acls import (
@@ -26,37 +28,40 @@ from mockbroker_protocol.messages.delete_acls import (
 )
 
 
-@api(ApiKey.DELETE_ACLS, versions=(1, 3))
+@api(
+    ApiKey.DELETE_ACLS,
+    versions=(1, 3),
+    authorize=clusterwide(Operation.ALTER),
+    forwarded=True,
+)
 def delete_acls(ctx: RequestContext, request: DeleteAclsRequest) -> DeleteAclsResponse | Outcome:
-    """Delete what each filter matches; what two of them match is told twice."""
+    """Delete the matches of each filter; a binding that matches two filters is in both results."""
     if any(has_unknown(*filter_codes(wanted)) for wanted in request.filters):
         return CLOSE_CONNECTION
     if ctx.cluster.authorizer is None:
-        result = DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
-        return DeleteAclsResponse(filter_results=[result] * len(request.filters))
+        raise ApiError(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
     acls = ctx.cluster.acls
     filters = [filter_of(wanted) for wanted in request.filters]
-    found = [None if _is_senseless(wanted) else acls.find(wanted) for wanted in filters]
+    found = [_why_invalid(wanted) or acls.find(wanted) for wanted in filters]
     for wanted, matching in zip(filters, found, strict=True):
-        if matching:
+        if matching and not isinstance(matching, str):
             acls.remove(wanted)
     return DeleteAclsResponse(filter_results=[_result(matching) for matching in found])
 
 
-def _is_senseless(wanted: AclFilter) -> bool:
-    """Whether a filter has a code that nobody knows."""
-    return (
-        wanted.resource_type is ResourceType.UNKNOWN
-        or wanted.pattern_type is PatternType.UNKNOWN
-        or wanted.operation is Operation.UNKNOWN
-        or wanted.permission is Permission.UNKNOWN
-    )
+def _why_invalid(wanted: AclFilter) -> str:
+    """Why a filter with an unknown code is refused; "" for a valid filter."""
+    if wanted.resource_type is ResourceType.UNKNOWN or wanted.pattern_type is PatternType.UNKNOWN:
+        return "Unknown patternFilter."
+    if wanted.operation is Operation.UNKNOWN or wanted.permission is Permission.UNKNOWN:
+        return "Unknown entryFilter."
+    return ""
 
 
-def _result(matching: list[AclBinding] | None) -> DeleteAclsFilterResult:
-    if matching is None:
-        message = "The filter has a code that is not known."
-        return DeleteAclsFilterResult(ErrorCode.INVALID_REQUEST, message)
+def _result(matching: list[AclBinding] | str) -> DeleteAclsFilterResult:
+    """The result of a filter: the bindings that match, or why it is refused."""
+    if isinstance(matching, str):
+        return DeleteAclsFilterResult(ErrorCode.INVALID_REQUEST, matching)
     return DeleteAclsFilterResult(
         error_message=None,
         matching_acls=[

@@ -1,12 +1,14 @@
-"""DeleteGroups: Empty groups go, with all their offsets."""
+"""DeleteGroups: Empty groups handle, with all their offsets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from mockbroker.core.groups.shard import GroupShard
-from mockbroker.handlers.base import Gathering, Parked, RequestContext, api
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, requires, split
+from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_groups import (
     DeletableGroupResult,
@@ -14,18 +16,29 @@ from mockbroker_protocol.messages.delete_groups import (
     DeleteGroupsResponse,
 )
 
+if TYPE_CHECKING:
+    from mockbroker.core.groups.shard import GroupShard
 
-@api(ApiKey.DELETE_GROUPS, versions=(0, 2))
+
+@api(
+    ApiKey.DELETE_GROUPS,
+    versions=(0, 2),
+    authorize=by_handler(requires(on_group(Operation.DELETE))),
+)
 def delete_groups(
     ctx: RequestContext, request: DeleteGroupsRequest
 ) -> Parked[DeleteGroupsResponse]:
-    """A group named twice is deleted, and answered, once.
+    """A group named twice has one result. Refused groups come last.
 
-    Groups of one shard are deleted together, and not before all that was written there is
-    replicated: Kafka first asks whether they are share groups, which is a write of its own
+    Groups of one shard are deleted together, once all earlier records of the shard are replicated:
+    Kafka's coordinator first writes whether they are share groups
     (GroupCoordinatorService.deleteGroups).
     """
-    results = [DeletableGroupResult(group_id=each) for each in dict.fromkeys(request.groups_names)]
+    auth = AuthHelper(ctx)
+    granted, denied = split(
+        dict.fromkeys(request.groups_names), lambda each: auth.group(Operation.DELETE, each)
+    )
+    results = [DeletableGroupResult(group_id=each) for each in granted]
     by_shard: dict[GroupShard, list[DeletableGroupResult]] = {}
     for result in results:
         shard = ctx.broker.groups.shard_of(result.group_id)
@@ -33,10 +46,12 @@ def delete_groups(
             result.error_code = shard
         else:
             by_shard.setdefault(shard, []).append(result)
-    gathering = Gathering(len(by_shard), lambda: DeleteGroupsResponse(results=results))
+    error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    refused = [DeletableGroupResult(group_id=each, error_code=error) for each in denied]
+    combined = CombinedReply(len(by_shard), lambda: DeleteGroupsResponse(results=results + refused))
     for shard, here in by_shard.items():
-        shard.when_replicated(partial(_delete, shard, here, gathering.part_done))
-    return gathering.reply
+        shard.when_replicated(partial(_delete, shard, here, combined.part_done))
+    return combined.reply
 
 
 def _delete(
@@ -45,11 +60,11 @@ def _delete(
     done: Callable[[], None],
     error: ErrorCode,
 ) -> None:
-    verdicts = [error or shard.delete_group(result.group_id) for result in results]
+    errors = [error or shard.delete_group(result.group_id) for result in results]
 
-    def tell(failure: ErrorCode) -> None:
-        for result, verdict in zip(results, verdicts, strict=True):
-            result.error_code = failure or verdict
+    def finish(failure: ErrorCode) -> None:
+        for result, refusal in zip(results, errors, strict=True):
+            result.error_code = failure or refusal
         done()
 
-    shard.when_replicated(tell, error)
+    shard.when_replicated(finish, error)

@@ -1,11 +1,15 @@
-"""DeleteRecords (key 21): raise the log start of partitions and wait until all replicas have."""
+"""DeleteRecords (21): raise the log start offset of partitions on all replicas."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.core.partition import Partition
+from mockbroker.core.purgatory.delayed_replication import REQUEST_TIMED_OUT, DelayedReplication
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import each_row, on_topic
 from mockbroker.handlers.base import Parked, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -24,7 +28,6 @@ _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 _STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 _INVALID_TOPIC = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
-_REQUEST_TIMED_OUT = int(ErrorCode.REQUEST_TIMED_OUT)
 
 
 class _Waiting(NamedTuple):
@@ -35,11 +38,16 @@ class _Waiting(NamedTuple):
     result: DeleteRecordsPartitionResult
 
 
-@api(ApiKey.DELETE_RECORDS, versions=(0, 2))
+@api(
+    ApiKey.DELETE_RECORDS,
+    versions=(0, 2),
+    authorize=each_row(on_topic(Operation.DELETE)),
+    refusal=Refusal(fixed={"DeleteRecordsPartitionResult": {"low_watermark": -1}}),
+)
 def delete_records(
     ctx: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse | Parked[DeleteRecordsResponse]:
-    """Move each log start; the answer tells the low watermark of each partition."""
+    """Raise each log start offset; the response has the low watermark of each partition."""
     response = DeleteRecordsResponse()
     waiting: list[_Waiting] = []
     for wanted_topic in request.topics:
@@ -69,61 +77,39 @@ def delete_records(
                 waiting.append(_Waiting(partition, offset, result))
     if not waiting:
         return response
-    return _PendingDelete(ctx, request.timeout_ms, response, waiting).start()
+    delayed = DelayedDeleteRecords(ctx.broker.node_id, response, waiting)
+    delayed.start(ctx.cluster.runtime.timers.call_at, ctx.now_ms + request.timeout_ms)
+    return delayed.reply
 
 
-class _PendingDelete:
-    """A reply that waits for the low watermarks (DelayedDeleteRecords)."""
+class DelayedDeleteRecords(DelayedReplication[_Waiting]):
+    """A reply that waits for low watermarks."""
 
-    __slots__ = ("_node_id", "_parked", "_response", "_timer", "_waiting")
+    __slots__ = ("_node_id", "_response", "reply")
 
     def __init__(
-        self,
-        ctx: RequestContext,
-        timeout_ms: int,
-        response: DeleteRecordsResponse,
-        waiting: list[_Waiting],
+        self, node_id: int, response: DeleteRecordsResponse, waiting: list[_Waiting]
     ) -> None:
-        self._node_id = ctx.broker.node_id
+        super().__init__(waiting)
+        self._node_id = node_id
         self._response = response
-        self._waiting = waiting
-        self._parked: Parked[DeleteRecordsResponse] = Parked()
-        self._timer = ctx.cluster.timers.call_at(ctx.now_ms + timeout_ms, self._time_out)
+        self.reply: Parked[DeleteRecordsResponse] = Parked()
 
-    def start(self) -> Parked[DeleteRecordsResponse]:
-        for item in self._waiting:
-            item.partition.watch(self)
-        return self._parked
-
-    def partition_changed(self, partition: Partition) -> None:
-        for item in [item for item in self._waiting if item.partition is partition]:
-            error = self._outcome(item)
-            if error is None:
-                continue
-            item.result.error_code = error
-            item.result.low_watermark = INVALID_LOW_WATERMARK if error else partition.low_watermark
-            self._waiting.remove(item)
-        if all(item.partition is not partition for item in self._waiting):
-            partition.unwatch(self)
-        if not self._waiting:
-            self._finish()
-
-    def _outcome(self, item: _Waiting) -> int | None:
-        """The error code that settles one partition, or None while it has to wait on."""
-        partition = item.partition
+    def error_of(self, waits: _Waiting) -> int | None:
+        partition = waits.partition
         if partition.deleted:
             return _UNKNOWN_TOPIC_OR_PARTITION
         if partition.leader_id != self._node_id:
             return _NOT_LEADER
-        return _NONE if partition.low_watermark >= item.offset else None
+        return _NONE if partition.low_watermark >= waits.offset else None
 
-    def _time_out(self) -> None:
-        for item in self._waiting:
-            item.result.error_code = _REQUEST_TIMED_OUT
-            item.result.low_watermark = item.partition.low_watermark
-            item.partition.unwatch(self)
-        self._finish()
+    def set_error(self, waits: _Waiting, error: int) -> None:
+        # After a timeout the response has the low watermark too.
+        known = error in (_NONE, REQUEST_TIMED_OUT)
+        waits.result.error_code = error
+        waits.result.low_watermark = (
+            waits.partition.low_watermark if known else INVALID_LOW_WATERMARK
+        )
 
-    def _finish(self) -> None:
-        self._timer.cancel()
-        self._parked.complete(self._response)
+    def on_complete(self) -> None:
+        self.reply.complete(self._response)

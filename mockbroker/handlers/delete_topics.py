@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from mockbroker.core.cluster import Cluster
+from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.throttling import ThrottledError
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -17,92 +20,92 @@ from mockbroker_protocol.messages.delete_topics import (
 )
 from mockbroker_protocol.types import ZERO_UUID
 
+DISABLED_SINCE = 3
 STRICT_QUOTA_SINCE = 5
 
 
-@api(ApiKey.DELETE_TOPICS, versions=(1, 6))
+@api(
+    ApiKey.DELETE_TOPICS,
+    versions=(1, 6),
+    authorize=by_handler(
+        requires(
+            on_cluster(Operation.DELETE),
+            on_topic(Operation.DELETE),
+        ),
+        requires(
+            on_cluster(Operation.DELETE),
+            on_topic(Operation.DESCRIBE),
+            otherwise="the same, whether the topic exists or not",
+        ),
+    ),
+    forwarded=True,
+)
 def delete_topics(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    """Delete each topic or say why not."""
+    """Delete each topic, or answer its error."""
     cluster = ctx.cluster
-    wanted = [DeleteTopicState(name=name) for name in request.topic_names] + request.topics
     if not cluster.config("delete.topic.enable"):
-        older = ctx.api_version < 3
-        error = ErrorCode.INVALID_REQUEST if older else ErrorCode.TOPIC_DELETION_DISABLED
-        message = "The brokers delete no topics." if older else error.sentence
-        return DeleteTopicsResponse(responses=[_result(t, error, message) for t in wanted])
-    if request.timeout_ms <= 0:  # past its deadline before the controller comes to it
-        error = ErrorCode.REQUEST_TIMED_OUT
-        return DeleteTopicsResponse(responses=[_result(t, error, None) for t in wanted])
+        if ctx.api_version < DISABLED_SINCE:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Topic deletion is disabled.")
+        disabled = ErrorCode.TOPIC_DELETION_DISABLED
+        raise ApiError(disabled, disabled.message)
+    if request.timeout_ms <= 0:  # the controller comes to it after its deadline
+        raise ApiError(ErrorCode.REQUEST_TIMED_OUT)
+    wanted = [DeleteTopicState(name=name) for name in request.topic_names] + request.topics
+    names = Counter(
+        each.name for each in wanted if each.name is not None and each.topic_id == ZERO_UUID
+    )
+    ids = Counter(each.topic_id for each in wanted if each.name is None)
+    responses = [
+        _invalid(each, "You may not specify both topic name and topic id.")
+        for each in wanted
+        if each.name is not None and each.topic_id != ZERO_UUID
+    ]
+    responses += [
+        _invalid(DeleteTopicState(), "Neither topic name nor id were specified.")
+        for _ in range(ids.pop(ZERO_UUID, 0))
+    ]
     quota = MutationQuota(ctx, STRICT_QUOTA_SINCE)
-    responses = list(_refused(wanted))
     with cluster.states.together():
-        responses += _delete(cluster, wanted, quota)
+        responses += _delete(AuthHelper(ctx), names, ids, quota)
     return DeleteTopicsResponse(throttle_time_ms=quota.wait_ms, responses=responses)
 
 
-def _result(topic: DeleteTopicState, error: ErrorCode, message: str | None) -> DeletableTopicResult:
-    return DeletableTopicResult(
-        name=topic.name, topic_id=topic.topic_id, error_code=error, error_message=message
-    )
-
-
-def _refused(wanted: list[DeleteTopicState]) -> Iterator[DeletableTopicResult]:
-    """Results for entries that are malformed, and one for each name or id that stands twice."""
-    invalid = ErrorCode.INVALID_REQUEST
-    for topic in wanted:
-        if topic.name is None and topic.topic_id == ZERO_UUID:
-            yield _result(topic, invalid, "A topic needs a name or an id.")
-        elif topic.name is not None and topic.topic_id != ZERO_UUID:
-            yield _result(topic, invalid, "A topic has both a name and an id here.")
-    for name in dict.fromkeys(topic.name for topic in _by_name(wanted)):
-        if sum(topic.name == name for topic in _by_name(wanted)) > 1:
-            yield _result(
-                DeleteTopicState(name=name), invalid, "The name stands twice in the request."
-            )
-    for topic_id in dict.fromkeys(topic.topic_id for topic in _by_id(wanted)):
-        if sum(topic.topic_id == topic_id for topic in _by_id(wanted)) > 1:
-            yield _result(
-                DeleteTopicState(topic_id=topic_id), invalid, "The id stands twice in the request."
-            )
-
-
-def _by_name(wanted: list[DeleteTopicState]) -> list[DeleteTopicState]:
-    return [t for t in wanted if t.name is not None and t.topic_id == ZERO_UUID]
-
-
-def _by_id(wanted: list[DeleteTopicState]) -> list[DeleteTopicState]:
-    return [t for t in wanted if t.name is None and t.topic_id != ZERO_UUID]
-
-
 def _delete(
-    cluster: Cluster, wanted: list[DeleteTopicState], quota: MutationQuota
+    auth: AuthHelper, names: Counter[str], ids: Counter[bytes], quota: MutationQuota
 ) -> Iterator[DeletableTopicResult]:
-    """Delete what is named once, by name or by id, and tell how that went."""
-    ids = [topic.topic_id for topic in _by_id(wanted)]
-    names = [topic.name or "" for topic in _by_name(wanted)]
+    """Delete the topics that are named once, by name or by id. Refused topics come last."""
+    cluster = auth.ctx.cluster
+    may_delete_all = auth.cluster(Operation.DELETE)
     doomed: dict[str, bytes] = {}
-    for topic_id in ids:
-        if ids.count(topic_id) > 1:
-            continue
+    denied: list[DeletableTopicResult] = []
+    for topic_id, count in ids.items():
         topic = cluster.topics_by_id.get(topic_id)
-        if topic is None:
-            error = ErrorCode.UNKNOWN_TOPIC_ID
-            yield _result(DeleteTopicState(topic_id=topic_id), error, error.sentence)
-        else:
+        if count > 1:
+            yield _invalid(DeleteTopicState(topic_id=topic_id), "Duplicate topic id.")
+        elif topic is None:
+            yield _result(DeleteTopicState(topic_id=topic_id), ErrorCode.UNKNOWN_TOPIC_ID)
+        elif may_delete_all or auth.topic(Operation.DELETE, topic.name):
             doomed[topic.name] = topic_id
-    for name in names:
-        if names.count(name) > 1:
-            continue
+        else:
+            # The name of a topic is for clients that may describe it.
+            known = auth.topic(Operation.DESCRIBE, topic.name)
+            denied.append(_denied(topic.name if known else None, topic_id))
+    for name, count in names.items():
+        state = DeleteTopicState(name=name)
         topic = cluster.topics.get(name)
-        if topic is None:
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            yield _result(DeleteTopicState(name=name), error, error.sentence)
+        if count > 1:
+            yield _invalid(state, "Duplicate topic name.")
+        elif not (may_delete_all or auth.topic(Operation.DESCRIBE, name)):
+            denied.append(_denied(name))  # whether or not the topic exists
+        elif topic is None:
+            yield _result(state, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        elif not (may_delete_all or auth.topic(Operation.DELETE, name)):
+            denied.append(_denied(name))
         elif topic.topic_id in ids:
             doomed.pop(name, None)
-            yield _result(
-                DeleteTopicState(name=name, topic_id=topic.topic_id),
-                ErrorCode.INVALID_REQUEST,
-                "The topic stands in the request by its id as well.",
+            state.topic_id = topic.topic_id
+            yield _invalid(
+                state, "The provided topic name maps to an ID that was already supplied."
             )
         else:
             doomed[name] = topic.topic_id
@@ -111,7 +114,21 @@ def _delete(
         try:
             quota.draw(len(cluster.topics[name].partitions))
         except ThrottledError as throttled:
-            yield _result(state, throttled.error, throttled.message)
+            yield DeletableTopicResult(name, topic_id, throttled.error, throttled.message)
             continue
         cluster.delete_topic(name)
-        yield _result(state, ErrorCode.NONE, None)
+        yield DeletableTopicResult(name, topic_id, error_message=None)
+    yield from denied
+
+
+def _result(topic: DeleteTopicState, error: ErrorCode, message: str = "") -> DeletableTopicResult:
+    """A result with an error; its message is the error's sentence if none is given."""
+    return DeletableTopicResult(topic.name, topic.topic_id, error, message or error.message)
+
+
+def _invalid(topic: DeleteTopicState, message: str) -> DeletableTopicResult:
+    return _result(topic, ErrorCode.INVALID_REQUEST, message)
+
+
+def _denied(name: str | None, topic_id: bytes = ZERO_UUID) -> DeletableTopicResult:
+    return _result(DeleteTopicState(name, topic_id), ErrorCode.TOPIC_AUTHORIZATION_FAILED)

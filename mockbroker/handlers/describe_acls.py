@@ -1,14 +1,15 @@
-"""DescribeAcls (29): what is allowed and denied, as far as a filter matches."""
+"""DescribeAcls (29): the ACL bindings that match a filter."""
 
 from __future__ import annotations
 
-from mockbroker.core.security.acls import PatternType, ResourceType
+from mockbroker.core.errors import ApiError
+from mockbroker.core.security.acls import Operation, PatternType, ResourceType
 from mockbroker.handlers.acl_requests import (
-    NO_AUTHORIZER,
     filter_codes,
     filter_of,
     has_unknown,
 )
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import CLOSE_CONNECTION, Outcome, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_acls import (
@@ -19,7 +20,11 @@ from mockbroker_protocol.messages.describe_acls import (
 )
 
 
-@api(ApiKey.DESCRIBE_ACLS, versions=(1, 3))
+@api(
+    ApiKey.DESCRIBE_ACLS,
+    versions=(1, 3),
+    authorize=clusterwide(Operation.DESCRIBE),
+)
 def describe_acls(
     ctx: RequestContext, request: DescribeAclsRequest
 ) -> DescribeAclsResponse | Outcome:
@@ -27,9 +32,7 @@ def describe_acls(
     if has_unknown(*filter_codes(request)):
         return CLOSE_CONNECTION
     if ctx.cluster.authorizer is None:
-        return DescribeAclsResponse(
-            error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER
-        )
+        raise ApiError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
     resources: dict[tuple[ResourceType, str, PatternType], DescribeAclsResource] = {}
     for acl in ctx.cluster.acls.find(filter_of(request)):
         key = (acl.resource_type, acl.resource_name, acl.pattern_type)

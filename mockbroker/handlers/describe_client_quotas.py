@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.client_quotas import Component
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
@@ -15,18 +17,18 @@ from mockbroker_protocol.messages.describe_client_quotas import (
 )
 
 
-@api(ApiKey.DESCRIBE_CLIENT_QUOTAS, versions=(0, 1))
+@api(
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
+    versions=(0, 1),
+    authorize=clusterwide(Operation.DESCRIBE_CONFIGS, has_message=False),
+    refusal=Refusal(fixed={"DescribeClientQuotasResponse": {"entries": None}}),
+)
 def describe_client_quotas(
     ctx: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
     """List the entities that match and their quotas."""
     components = [Component(c.entity_type, c.match_type, c.match) for c in request.components]
-    try:
-        found = ctx.cluster.quotas.describe(components, strict=request.strict)
-    except ApiError as error:
-        return DescribeClientQuotasResponse(
-            error_code=error.error, error_message=error.message, entries=None
-        )
+    found = ctx.cluster.quotas.describe(components, strict=request.strict)
     return DescribeClientQuotasResponse(
         entries=[
             EntryData(

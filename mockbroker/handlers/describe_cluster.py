@@ -1,8 +1,11 @@
-"""DescribeCluster (60): the cluster's id, its brokers and whom to send controller requests."""
+"""DescribeCluster (60): the cluster's id, its brokers and the broker for controller requests."""
 
 from __future__ import annotations
 
-from mockbroker.core.security.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from mockbroker.core.errors import ApiError
+from mockbroker.core.security.acls import Operation
+from mockbroker.core.security.authorized_operations import NOT_ASKED
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_cluster import (
@@ -15,22 +18,30 @@ BROKERS = 1
 CONTROLLERS = 2
 
 
-@api(ApiKey.DESCRIBE_CLUSTER, versions=(0, 2))
+@api(
+    ApiKey.DESCRIBE_CLUSTER,
+    versions=(0, 2),
+    authorize=by_handler(
+        requires(
+            on_cluster(Operation.DESCRIBE), about="for its operations", otherwise="no operations"
+        ),
+    ),
+)
 def describe_cluster(
     ctx: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
-    """Name the brokers that have the listener which the request came in on."""
-    cluster, wanted = ctx.cluster, request.endpoint_type
-    if wanted not in (BROKERS, CONTROLLERS):
-        return _refuse(
-            ctx, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"There are no endpoints of type {wanted}."
-        )
+    """List the brokers that have the listener of the request."""
+    wanted = request.endpoint_type
     if wanted == CONTROLLERS:
-        return _refuse(
+        raise _refusal(
             ctx,
             ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            "This is a broker, not a controller.",
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type"
+            " CONTROLLER",
         )
+    if wanted != BROKERS:
+        message = f"Unsupported endpoint type {wanted}"
+        raise _refusal(ctx, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, message)
     brokers = [
         DescribeClusterBroker(
             broker_id=broker.node_id,
@@ -45,18 +56,15 @@ def describe_cluster(
     ]
     controller_id = ctx.image.controller_id
     return DescribeClusterResponse(
-        cluster_id=cluster.cluster_id,
+        cluster_id=ctx.cluster.cluster_id,
         controller_id=controller_id if any(b.broker_id == controller_id for b in brokers) else -1,
         brokers=brokers,
-        cluster_authorized_operations=CLUSTER_OPERATIONS
+        cluster_authorized_operations=AuthHelper(ctx).cluster_operations()
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
     )
 
 
-def _refuse(ctx: RequestContext, error: ErrorCode, message: str) -> DescribeClusterResponse:
-    """Version 0 is older than the two errors about endpoint types."""
-    return DescribeClusterResponse(
-        error_code=ErrorCode.INVALID_REQUEST if ctx.api_version == 0 else error,
-        error_message=message,
-    )
+def _refusal(ctx: RequestContext, error: ErrorCode, message: str) -> ApiError:
+    """Version 0 does not have the two errors about endpoint types."""
+    return ApiError(ErrorCode.INVALID_REQUEST if ctx.api_version == 0 else error, message)

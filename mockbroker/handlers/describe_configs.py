@@ -17,8 +17,12 @@ from mockbroker.core.configs.views import (
     topic_entries,
 )
 from mockbroker.core.errors import ApiError
-from mockbroker.core.topic import why_invalid_name
+from mockbroker.core.metadata.topic import why_invalid_name
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import DENIED, AuthHelper, by_handler
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.config_authorization import check_authorized, config_rules
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -30,48 +34,45 @@ from mockbroker_protocol.messages.describe_configs import (
 )
 
 
-@api(ApiKey.DESCRIBE_CONFIGS, versions=(1, 4))
+@api(
+    ApiKey.DESCRIBE_CONFIGS,
+    versions=(1, 4),
+    authorize=by_handler(*config_rules(Operation.DESCRIBE_CONFIGS)),
+    refusal=Refusal(repeats_code=True),
+)
 def describe_configs(
     ctx: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    """Describe each resource, or those of its configs that are asked for by name."""
+    """Describe each resource, or those of its configs that are named. Refused ones come last."""
     if any(r.resource_type not in ResourceType._value2member_map_ for r in request.resources):
-        error = ErrorCode.INVALID_REQUEST
-        return DescribeConfigsResponse(
-            results=[_failed(r, error, error.sentence) for r in request.resources]
-        )
-    return DescribeConfigsResponse(
-        results=[_describe(ctx, request, resource) for resource in request.resources]
-    )
+        raise ApiError(ErrorCode.INVALID_REQUEST)
+    auth = AuthHelper(ctx)
+    results = [_describe(auth, request, resource) for resource in request.resources]
+    results.sort(key=lambda result: result.error_code in DENIED.values())
+    return DescribeConfigsResponse(results=results)
 
 
 def _describe(
-    ctx: RequestContext, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    auth: AuthHelper, request: DescribeConfigsRequest, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
+    kind, name = ResourceType(resource.resource_type), resource.resource_name
     try:
-        entries = _entries(ctx, ResourceType(resource.resource_type), resource.resource_name)
+        check_authorized(auth, Operation.DESCRIBE_CONFIGS, kind, name)
+        entries = _entries(auth.ctx, kind, name)
     except ApiError as error:
-        return _failed(resource, error.error, error.message or "")
+        return DescribeConfigsResult(
+            error_code=error.error,
+            error_message=error.message or "",
+            resource_type=kind,
+            resource_name=name,
+        )
     keys = resource.configuration_keys
     return DescribeConfigsResult(
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+        resource_type=kind,
+        resource_name=name,
         configs=[
-            _result(entry, request, resource.resource_type)
-            for entry in entries
-            if not keys or entry.name in keys
+            _result(entry, request, kind) for entry in entries if not keys or entry.name in keys
         ],
-    )
-
-
-def _failed(
-    resource: DescribeConfigsResource, error: ErrorCode, message: str
-) -> DescribeConfigsResult:
-    return DescribeConfigsResult(
-        error_code=error,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
     )
 
 
@@ -88,17 +89,17 @@ def _entries(ctx: RequestContext, kind: ResourceType, name: str) -> Iterable[Con
         case ResourceType.BROKER:
             if not name:
                 return default_broker_entries(cluster)
-            _check_node_id(node_id, name)
+            _check_node_id(node_id, name, f"{node_id} or empty string,")
             return broker_entries(cluster, node_id)
         case ResourceType.BROKER_LOGGER:
-            _check_not_empty(name, "Loggers belong to a broker, which needs a name.")
-            _check_node_id(node_id, name)
+            _check_not_empty(name, "Broker id must not be empty")
+            _check_node_id(node_id, name, f"{node_id}")
             return logger_entries(cluster, node_id)
         case ResourceType.GROUP:
-            _check_not_empty(name, "A group needs a name.")
+            _check_not_empty(name, "Group name must not be empty")
             return group_entries(cluster, name, node_id)
         case ResourceType.CLIENT_METRICS:
-            _check_not_empty(name, "A subscription needs a name.")
+            _check_not_empty(name, "Client metrics subscription name must not be empty")
             return client_metrics_entries(cluster, name)
 
 
@@ -107,26 +108,28 @@ def _check_not_empty(name: str, message: str) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
-def _check_node_id(node_id: int, name: str) -> None:
-    """A broker knows only its own configs."""
+def _check_node_id(node_id: int, name: str, expected: str) -> None:
+    """Raise ApiError unless `name` is this broker's id: it has only its own configs."""
     named = parse_node_id(name)
     if named is None:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a node id.")
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}"
+        )
     if named != node_id:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"This is broker {node_id}, which knows its own configs only.",
+            f"Unexpected broker id, expected {expected} but received {name}",
         )
 
 
 def _result(
-    entry: ConfigEntry, request: DescribeConfigsRequest, resource_type: int
+    entry: ConfigEntry, request: DescribeConfigsRequest, kind: ResourceType
 ) -> DescribeConfigsResourceResult:
     documentation: str | None = None
     if entry.source is ConfigSource.DYNAMIC_BROKER_LOGGER:
         documentation = ""
     elif request.include_documentation:
-        documentation = documentation_of(entry.name, topic=resource_type == ResourceType.TOPIC)
+        documentation = documentation_of(entry.name, topic=kind is ResourceType.TOPIC)
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,

@@ -1,12 +1,13 @@
-"""DescribeDelegationToken (41): the tokens that a client owns, may renew, or may see."""
+"""DescribeDelegationToken (41): the tokens that a client owns, may renew or may describe."""
 
 from __future__ import annotations
 
+from mockbroker.core.errors import ApiError
 from mockbroker.core.security.acls import Operation, ResourceType
 from mockbroker.core.security.delegation_tokens import DelegationToken
-from mockbroker.handlers.authorization.access import Access
+from mockbroker.handlers.authorization import AuthHelper, everyone
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.token_requests import may_ask, parts_of
+from mockbroker.handlers.token_requests import allow_token_requests, parts_of
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_delegation_token import (
     DescribedDelegationToken,
@@ -16,19 +17,24 @@ from mockbroker_protocol.messages.describe_delegation_token import (
 )
 
 
-@api(ApiKey.DESCRIBE_DELEGATION_TOKEN, versions=(1, 3))
+@api(
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    versions=(1, 3),
+    authorize=everyone(
+        "own tokens; other tokens with DESCRIBE on the token or DESCRIBE_TOKENS on its owner, the"
+        " rest is left out"
+    ),
+)
 def describe_delegation_token(
     ctx: RequestContext, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
-    """Without owners (null) all that may be seen; no owners (an empty list), no tokens."""
-    if not may_ask(ctx):
-        error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-        return DescribeDelegationTokenResponse(error_code=error)
+    """Null owners stand for all; an empty list of owners has no tokens."""
+    if not allow_token_requests(ctx):
+        raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     tokens = ctx.cluster.delegation_tokens
     if not tokens.enabled:
-        error = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
-        return DescribeDelegationTokenResponse(error_code=error)
-    access, principal = Access(ctx), ctx.connection.principal
+        raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
+    auth, principal = AuthHelper(ctx), ctx.connection.principal
     owners = None
     if request.owners is not None:
         owners = [f"{o.principal_type}:{o.principal_name}" for o in request.owners]
@@ -38,8 +44,8 @@ def describe_delegation_token(
             return False
         return (
             token.is_of(principal)
-            or access.may(Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
-            or access.may(Operation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
+            or auth.allows(Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
+            or auth.allows(Operation.DESCRIBE_TOKENS, ResourceType.USER, token.owner)
         )
 
     return DescribeDelegationTokenResponse(

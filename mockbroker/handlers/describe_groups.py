@@ -1,10 +1,12 @@
-"""DescribeGroups: state, protocol and members of classic groups."""
+"""DescribeGroups (15): state, protocol and members of classic groups."""
 
 from __future__ import annotations
 
-from mockbroker.core.groups.classic import ClassicGroup
+from typing import TYPE_CHECKING
+
 from mockbroker.core.groups.states import State
-from mockbroker.core.security.authorized_operations import GROUP_OPERATIONS
+from mockbroker.core.security.acls import Operation, ResourceType
+from mockbroker.handlers.authorization import AuthHelper, each_row, on_group
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_groups import (
@@ -14,17 +16,25 @@ from mockbroker_protocol.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 
+if TYPE_CHECKING:
+    from mockbroker.core.groups.classic import ClassicGroup
+
 NOT_FOUND_SINCE = 6
 
 
-@api(ApiKey.DESCRIBE_GROUPS, versions=(0, 6))
+@api(
+    ApiKey.DESCRIBE_GROUPS,
+    versions=(0, 6),
+    authorize=each_row(on_group(Operation.DESCRIBE), field="groups", name="", refused_first=True),
+)
 def describe_groups(ctx: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    """A group that is not there is Dead; since v6 that is an error as well (KIP-1043)."""
+    """An unknown group is Dead; since v6 it is an error as well (KIP-1043)."""
     described = [_describe(ctx, group_id) for group_id in request.groups]
     if request.include_authorized_operations:
-        for line in described:
-            if line.error_code == ErrorCode.NONE:
-                line.authorized_operations = GROUP_OPERATIONS
+        auth = AuthHelper(ctx)
+        for group in described:
+            if group.error_code == ErrorCode.NONE:
+                group.authorized_operations = auth.operations(ResourceType.GROUP, group.group_id)
     return DescribeGroupsResponse(groups=described)
 
 
@@ -32,24 +42,28 @@ def _describe(ctx: RequestContext, group_id: str) -> DescribedGroup:
     shard = ctx.broker.groups.shard_of(group_id)
     if isinstance(shard, ErrorCode):
         return DescribedGroup(group_id=group_id, error_code=shard)
-    group = shard.groups.get(group_id)
+    group = shard.classic.get(group_id)
     if group is not None:
         return _described(group)
     missing = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
     if ctx.api_version >= NOT_FOUND_SINCE:
         missing.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        missing.error_message = f"Group {group_id} not found."
+        missing.error_message = (
+            f"Group {group_id} is not a classic group."
+            if group_id in shard.groups
+            else f"Group {group_id} not found."
+        )
     return missing
 
 
 def _described(group: ClassicGroup) -> DescribedGroup:
-    """Protocol and metadata are shown of a Stable group only: before, they are not agreed upon."""
+    """Only a Stable group has an agreed protocol, and metadata for it."""
     stable = group.state is State.STABLE
     protocol = group.protocol_name if stable else None
     return DescribedGroup(
         group_id=group.group_id,
-        group_state=group.state.value,
-        protocol_type=group.roster.protocol_type or "",
+        group_state=group.state_name,
+        protocol_type=group.protocol_type,
         protocol_data=protocol or "",
         members=[
             DescribedGroupMember(
@@ -60,6 +74,6 @@ def _described(group: ClassicGroup) -> DescribedGroup:
                 member_metadata=member.metadata(protocol) if stable else b"",
                 member_assignment=member.assignment,
             )
-            for member in group.roster.members.values()
+            for member in group.members.values()
         ],
     )

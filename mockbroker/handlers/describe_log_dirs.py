@@ -1,12 +1,15 @@
-"""DescribeLogDirs (35): how large the replicas are that this broker holds."""
+"""DescribeLogDirs (35): the log directories of this broker, and the sizes of its replicas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mockbroker.core.broker import Broker
-from mockbroker.core.topic import Topic
+from mockbroker.core.brokers.broker import Broker
+from mockbroker.core.metadata.topic import Topic
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -17,11 +20,16 @@ from mockbroker_protocol.messages.describe_log_dirs import (
 )
 
 
-@api(ApiKey.DESCRIBE_LOG_DIRS, versions=(1, 5))
+@api(
+    ApiKey.DESCRIBE_LOG_DIRS,
+    versions=(1, 5),
+    authorize=clusterwide(Operation.DESCRIBE, has_message=False),
+    refusal=Refusal(rows=None),
+)
 def describe_log_dirs(
     ctx: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
-    """Each directory with its replicas. Sizes of the volume are unknown (-1): it is memory."""
+    """Each directory with its replicas. The sizes of volumes are unknown (-1): it is memory."""
     wanted = None if request.topics is None else {t.topic: t.partitions for t in request.topics}
     failed = ctx.broker.log_dirs.failed
     return DescribeLogDirsResponse(
@@ -37,7 +45,7 @@ def describe_log_dirs(
 def _topics(
     ctx: RequestContext, path: str, wanted: dict[str, list[int]] | None
 ) -> list[DescribeLogDirsTopic]:
-    """What lies in one directory of what is asked for."""
+    """The replicas in one directory, of the partitions in the request."""
     topics = []
     for name in ctx.image.topics if wanted is None else wanted:
         topic = ctx.image.topics.get(name)
@@ -61,7 +69,7 @@ def _replicas(
                 partition_index=partition.index, partition_size=replica.log.size
             )
         if log_dirs.futures.get(partition.key) == path:
-            # It has nothing yet, and is told apart by its key.
+            # The future replica is still empty.
             yield DescribeLogDirsPartition(
                 partition_index=partition.index,
                 offset_lag=replica.log.end_offset,

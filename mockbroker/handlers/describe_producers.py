@@ -1,12 +1,14 @@
-"""DescribeProducers (61): the idempotent producers that a replica remembers (KIP-664).
+"""DescribeProducers (61): the producer states of a replica (KIP-664).
 
-Followers answer as well, from their own logs: an administrator may ask for one of them.
+Followers answer as well, from their own logs (`--broker-id` of kafka-transactions.sh).
 """
 
 from __future__ import annotations
 
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.topic import why_invalid_name
+from mockbroker.core.metadata.topic import why_invalid_name
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_topic, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_producers import (
@@ -18,29 +20,37 @@ from mockbroker_protocol.messages.describe_producers import (
 )
 
 
-@api(ApiKey.DESCRIBE_PRODUCERS, versions=(0, 0))
+@api(
+    ApiKey.DESCRIBE_PRODUCERS,
+    versions=(0, 0),
+    authorize=by_handler(requires(on_topic(Operation.READ))),
+)
 def describe_producers(
     ctx: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
-    """Tell the state of every producer of each partition that this broker has a copy of."""
+    """Describe every producer of each partition that this broker has a replica of."""
+    auth = AuthHelper(ctx)
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
                 name=topic.name,
-                partitions=[_describe(ctx, topic.name, i) for i in topic.partition_indexes],
+                partitions=[_describe(ctx, auth, topic.name, i) for i in topic.partition_indexes],
             )
             for topic in request.topics
         ]
     )
 
 
-def _describe(ctx: RequestContext, topic: str, index: int) -> PartitionResponse:
+def _describe(ctx: RequestContext, auth: AuthHelper, topic: str, index: int) -> PartitionResponse:
     reason = why_invalid_name(topic)
     if reason is not None:
         return PartitionResponse(index, ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+    if not auth.topic(Operation.READ, topic):
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return PartitionResponse(index, error, error.message)
     if topic not in ctx.image.topics:
         error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return PartitionResponse(index, error, error.sentence)
+        return PartitionResponse(index, error, error.message)
     partition = ctx.image.partition(topic, index)
     if partition is None:
         return PartitionResponse(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

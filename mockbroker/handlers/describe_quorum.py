@@ -1,13 +1,16 @@
 """DescribeQuorum (55): the metadata quorum (KIP-595).
 
-It has one voter, the broker that is the active controller; the others follow it. When that broker
-stops, the next one takes over under a higher epoch.
+Its only voter is the broker with the active controller; the other brokers are observers. If that
+broker stops, the next one is the leader with a higher epoch.
 """
 
 from __future__ import annotations
 
-from mockbroker.core.topic import CLUSTER_METADATA_TOPIC
+from mockbroker.core.metadata.topic import CLUSTER_METADATA_TOPIC
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -19,9 +22,15 @@ from mockbroker_protocol.messages.describe_quorum import (
 )
 
 
-@api(ApiKey.DESCRIBE_QUORUM, versions=(0, 2))
+@api(
+    ApiKey.DESCRIBE_QUORUM,
+    versions=(0, 2),
+    authorize=clusterwide(Operation.DESCRIBE, has_message=False),
+    forwarded=True,
+    refusal=Refusal(repeats_code=True),
+)
 def describe_quorum(ctx: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-    """Describe the one partition of the metadata topic; every other is unknown here."""
+    """Describe the partition of the metadata topic; any other one is unknown."""
     asked = [(t.topic_name, [p.partition_index for p in t.partitions]) for t in request.topics]
     if asked != [(CLUSTER_METADATA_TOPIC, [0])]:
         return DescribeQuorumResponse(
@@ -50,7 +59,7 @@ def describe_quorum(ctx: RequestContext, request: DescribeQuorumRequest) -> Desc
 
 def _unknown(index: int) -> ResponsePartitionData:
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ResponsePartitionData(index, error, error.sentence)
+    return ResponsePartitionData(index, error, error.message)
 
 
 def _state(ctx: RequestContext, node_id: int) -> ReplicaState:

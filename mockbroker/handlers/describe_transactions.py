@@ -1,8 +1,16 @@
-"""DescribeTransactions (key 65): transactional ids, as their coordinator sees them (KIP-664)."""
+"""DescribeTransactions (65): transactional ids and their transactions (KIP-664)."""
 
 from __future__ import annotations
 
+from mockbroker.core.security.acls import Operation
 from mockbroker.core.txn.states import State
+from mockbroker.handlers.authorization import (
+    AuthHelper,
+    by_handler,
+    on_topic,
+    on_transactional_id,
+    requires,
+)
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_transactions import (
@@ -13,17 +21,27 @@ from mockbroker_protocol.messages.describe_transactions import (
 )
 
 
-@api(ApiKey.DESCRIBE_TRANSACTIONS, versions=(0, 0))
+@api(
+    ApiKey.DESCRIBE_TRANSACTIONS,
+    versions=(0, 0),
+    authorize=by_handler(
+        requires(on_transactional_id(Operation.DESCRIBE)),
+        requires(on_topic(Operation.DESCRIBE), about="each that takes part", otherwise="left out"),
+    ),
+)
 def describe_transactions(
     ctx: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    """Tell the state of each id, and the partitions that its transaction has yet to end in."""
+    """Describe each id, with the partitions in which its transaction is still to end."""
+    auth = AuthHelper(ctx)
     return DescribeTransactionsResponse(
-        transaction_states=[_describe(ctx, each) for each in request.transactional_ids]
+        transaction_states=[_describe(ctx, auth, each) for each in request.transactional_ids]
     )
 
 
-def _describe(ctx: RequestContext, transactional_id: str) -> TransactionState:
+def _describe(ctx: RequestContext, auth: AuthHelper, transactional_id: str) -> TransactionState:
+    if not auth.transactional_id(Operation.DESCRIBE, transactional_id):
+        return _refused(transactional_id, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if not transactional_id:
         return _refused(transactional_id, ErrorCode.INVALID_REQUEST)
     shard = ctx.broker.transactions.shard_of(transactional_id)
@@ -34,7 +52,8 @@ def _describe(ctx: RequestContext, transactional_id: str) -> TransactionState:
         return _refused(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
     topics: dict[str, TopicData] = {}
     for topic, partition in transaction.partitions:
-        topics.setdefault(topic, TopicData(topic, [])).partitions.append(partition)
+        if auth.topic(Operation.DESCRIBE, topic):
+            topics.setdefault(topic, TopicData(topic, [])).partitions.append(partition)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=transaction.state.value,

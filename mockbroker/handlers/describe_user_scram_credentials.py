@@ -1,11 +1,14 @@
-"""DescribeUserScramCredentials (50): who has SCRAM credentials, without the secrets (KIP-554)."""
+"""DescribeUserScramCredentials (50): users with SCRAM credentials, without secrets (KIP-554)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from mockbroker.core.security.sasl.scram_credential import ScramCredential
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import ErrorDetails, Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -14,8 +17,26 @@ from mockbroker_protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 
+if TYPE_CHECKING:
+    from mockbroker.core.security.sasl.scram_credential import ScramCredential
 
-@api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, versions=(0, 0))
+
+def _name_none(
+    response: DescribeUserScramCredentialsResponse,
+    request: DescribeUserScramCredentialsRequest,  # noqa: ARG001
+    details: ErrorDetails,  # noqa: ARG001
+) -> None:
+    """Kafka's error response has a result for each user, without the name."""
+    for result in response.results:
+        result.user = ""
+
+
+@api(
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+    versions=(0, 0),
+    authorize=clusterwide(Operation.DESCRIBE, has_message=False),
+    refusal=Refusal(rows=("results",), finish=_name_none),
+)
 def describe_user_scram_credentials(
     ctx: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
@@ -36,13 +57,14 @@ def _result(
         return DescribeUserScramCredentialsResult(
             name,
             ErrorCode.DUPLICATE_RESOURCE,
-            f"The user {name!r} stands twice in the request.",
+            "Cannot describe SCRAM credentials for the same user twice in a single request:"
+            f" {name}",
         )
     if mechanisms is None:
         return DescribeUserScramCredentialsResult(
             name,
             ErrorCode.RESOURCE_NOT_FOUND,
-            f"The user {name!r} has no credentials.",
+            f"Attempt to describe a user credential that does not exist: {name}",
         )
     return DescribeUserScramCredentialsResult(
         name,

@@ -1,15 +1,18 @@
-"""ElectLeaders (43): bring back preferred leaders, or any leader to leaderless partitions
-(KIP-460).
-"""
+"""ElectLeaders (43): elect preferred leaders, or leaders outside the ISR (KIP-460)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from typing import TypeAlias
 
-from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.replication.elections import elect_preferred_leader, elect_unclean_leader
+from mockbroker.core.replication.replication_control import ReplicationControl
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -18,15 +21,23 @@ from mockbroker_protocol.messages.elect_leaders import (
     ReplicaElectionResult,
 )
 
-_ELECTIONS: dict[int, Callable[[Cluster, str, int], None]] = {
+_Election: TypeAlias = Callable[[ReplicationControl, str, int, int], None]
+
+_ELECTIONS: dict[int, _Election] = {
     0: elect_preferred_leader,
     1: elect_unclean_leader,
 }
 
 
-@api(ApiKey.ELECT_LEADERS, versions=(0, 2))
+@api(
+    ApiKey.ELECT_LEADERS,
+    versions=(0, 2),
+    authorize=clusterwide(Operation.ALTER),
+    forwarded=True,
+    refusal=Refusal(rows=("replica_election_results",)),
+)
 def elect_leaders(ctx: RequestContext, request: ElectLeadersRequest) -> ElectLeadersResponse:
-    """Hold the election in each partition named; without names, in every one that needs it."""
+    """Elect a leader of each partition named; without names, of all that need an election."""
     elect = _ELECTIONS.get(request.election_type)
     named = request.topic_partitions
     if named is None:
@@ -34,12 +45,13 @@ def elect_leaders(ctx: RequestContext, request: ElectLeadersRequest) -> ElectLea
     else:
         wanted = [(topic.topic, topic.partitions) for topic in named]
     if elect is None:
-        return _refuse(request.election_type, wanted if named is not None else [])
-    # Kafka judges every partition by its state before the request: one that is named twice has one
-    # result, told twice.
+        message = f"Unknown election type {request.election_type}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message)
+    # The state before the request decides, so a partition named twice has its result twice.
+    times = Counter((topic, i) for topic, indexes in wanted for i in indexes)
     elected = {
-        (topic, i): _result(ctx.cluster, elect, topic, i)
-        for topic, i in dict.fromkeys((topic, i) for topic, indexes in wanted for i in indexes)
+        (topic, i): _result(ctx.cluster.replication_control, elect, topic, i, count)
+        for (topic, i), count in times.items()
     }
     results = [
         ReplicaElectionResult(topic, [elected[topic, i] for i in indexes])
@@ -55,22 +67,11 @@ def elect_leaders(ctx: RequestContext, request: ElectLeadersRequest) -> ElectLea
     return ElectLeadersResponse(replica_election_results=results)
 
 
-def _refuse(election_type: int, wanted: list[tuple[str, list[int]]]) -> ElectLeadersResponse:
-    error, message = ErrorCode.INVALID_REQUEST, f"There is no election of type {election_type}."
-    return ElectLeadersResponse(
-        error_code=error,
-        replica_election_results=[
-            ReplicaElectionResult(topic, [PartitionResult(i, error, message) for i in indexes])
-            for topic, indexes in wanted
-        ],
-    )
-
-
 def _result(
-    cluster: Cluster, elect: Callable[[Cluster, str, int], None], topic: str, index: int
+    control: ReplicationControl, elect: _Election, topic: str, index: int, times: int
 ) -> PartitionResult:
     try:
-        elect(cluster, topic, index)
+        elect(control, topic, index, times)
     except ApiError as error:
         return PartitionResult(index, error.error, error.message)
     return PartitionResult(index, error_message=None)

@@ -1,14 +1,16 @@
-"""EndTxn (key 26): commit or abort.
+"""EndTxn (26): commit or abort a transaction.
 
-Answered as soon as the decision is stored; the markers follow. Since v5 the answer holds the epoch
-for the next transaction, or another producer id if the epochs are used up (KIP-890).
+The response is sent once the decision is stored; the markers follow. Since v5 it has the epoch of
+the next transaction, or a new producer id once the epochs are used up (KIP-890).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import named, on_transactional_id, required
+from mockbroker.handlers.base import Parked, RequestContext, api, fenced_error
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
@@ -20,9 +22,12 @@ EPOCH_BUMPED_SINCE = 5
 TV0, TV2 = 0, 2
 
 
-@api(ApiKey.END_TXN, versions=(0, 5))
+@api(
+    ApiKey.END_TXN,
+    versions=(0, 5),
+    authorize=required(named(on_transactional_id(Operation.WRITE), "transactional_id")),
+)
 def end_txn(ctx: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Parked[EndTxnResponse]:
-    """Decide how a transaction ends."""
     if not request.transactional_id:
         return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
     shard = ctx.broker.transactions.shard_of(request.transactional_id)
@@ -45,9 +50,7 @@ def end_txn(ctx: RequestContext, request: EndTxnRequest) -> EndTxnResponse | Par
 
 
 def _response(result: EndResult, version: int) -> EndTxnResponse:
-    error = result.error
-    if error is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
-        error = ErrorCode.INVALID_PRODUCER_EPOCH
+    error = fenced_error(result.error, version, FENCED_SINCE)
     if version < EPOCH_BUMPED_SINCE:
         return EndTxnResponse(error_code=error)
     return EndTxnResponse(

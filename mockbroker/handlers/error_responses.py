@@ -1,207 +1,31 @@
-"""The answer to a request as a whole: one error in every place where the response has room for it.
+"""Error responses: one error for all of a request (`AbstractRequest.getErrorResponse`).
 
-Kafka answers so when a handler raises, when an authorizer refuses the request before anything else
-looks at it, and faults of ours do when they refuse one: `AbstractRequest.getErrorResponse`, which
-each request of Kafka has its own version of. Here they are a table over the declarations of the
-messages: the error goes into the top level where that has an `error_code`, and into *rows* of the
-response, one for each row of the request, which carry over the row's name or number.
+A handler that raises has this answer, and so has a request that an authorizer or a rule refuses.
+Each request class of Kafka makes its own error response. Here they are derived from the
+declarations of the messages. The error is in the top level if that has an `error_code`. Otherwise
+it is in *rows*: each array of the response with error codes has one row for each row of the
+request, with the name or number that identifies it. An exception is a `Refusal` in the contract.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from mockbroker.core.errors import ApiError
-from mockbroker.handlers.base import CLOSE_CONNECTION
+from mockbroker.handlers.base import APIS, CLOSE_CONNECTION
+from mockbroker.handlers.refusals import DERIVED, ErrorDetails, Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.declarations import class_names, schema_module
-from mockbroker_protocol.declare import Array, Shape
+from mockbroker_protocol.declare import Array, Field, Scalar, Shape
 
-
-@dataclass(frozen=True)
-class Rows:
-    """A response's array with one element for each element of an array of the request.
-
-    `field` is the response's array and `source` the request's, with a dot where arrays nest and are
-    taken together. `keys` are carried over: `name` as it is called on both sides, `topic_name=name`
-    where the request calls it `name`; the only key of an array of plain values takes the value.
-    From version `absent_from` on the array stays empty.
-    """
-
-    field: str
-    source: str
-    keys: tuple[str, ...] = ()
-    rows: Rows | None = None
-    absent_from: int = 32767
-
-
-def _topics(field: str, keys: str, inner: Rows, source: str = "topics") -> Rows:
-    return Rows(field, source, tuple(keys.split()), inner)
-
-
-_INDEXES = ("partition_index",)
-_OF_GROUPS = Rows("groups", "group_ids", ("group_id",))
-_CONFIG_RESOURCES = Rows("responses", "resources", ("resource_type", "resource_name"))
-_SHARE_STATE = _topics("results", "topic_id", Rows("partitions", "partitions", ("partition",)))
-_TXN_PARTITIONS = Rows("results_by_partition", "partitions", _INDEXES)
-
-ROWS: dict[ApiKey, tuple[Rows, ...]] = {
-    ApiKey.PRODUCE: (
-        _topics(
-            "responses",
-            "name topic_id",
-            Rows("partition_responses", "partition_data", ("index",)),
-            "topic_data",
-        ),
-    ),
-    ApiKey.FETCH: (
-        # A client of version 13 reads the top level, so partitions need not say it again.
-        Rows(
-            "responses",
-            "topics",
-            ("topic", "topic_id"),
-            Rows("partitions", "partitions", ("partition_index=partition",)),
-            absent_from=13,
-        ),
-    ),
-    ApiKey.LIST_OFFSETS: (_topics("topics", "name", Rows("partitions", "partitions", _INDEXES)),),
-    ApiKey.METADATA: (Rows("topics", "topics", ("name", "topic_id")),),
-    ApiKey.OFFSET_COMMIT: (
-        _topics("topics", "name topic_id", Rows("partitions", "partitions", _INDEXES)),
-    ),
-    ApiKey.OFFSET_FETCH: (
-        # From version 2 on the top level says it, and from 8 on each group.
-        Rows(
-            "topics",
-            "topics",
-            ("name",),
-            Rows("partitions", "partition_indexes", _INDEXES),
-            absent_from=2,
-        ),
-        Rows("groups", "groups", ("group_id",)),
-    ),
-    ApiKey.FIND_COORDINATOR: (Rows("coordinators", "coordinator_keys", ("key",)),),
-    ApiKey.DESCRIBE_GROUPS: (Rows("groups", "groups", ("group_id",)),),
-    ApiKey.CREATE_TOPICS: (Rows("topics", "topics", ("name",)),),
-    ApiKey.DELETE_TOPICS: (
-        Rows("responses", "topics", ("name", "topic_id")),
-        Rows("responses", "topic_names", ("name",)),
-    ),
-    ApiKey.DELETE_RECORDS: (_topics("topics", "name", Rows("partitions", "partitions", _INDEXES)),),
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: (
-        _topics("topics", "topic", Rows("partitions", "partitions", ("partition",))),
-    ),
-    ApiKey.ADD_PARTITIONS_TO_TXN: (
-        _topics("results_by_topic_v3_and_below", "name", _TXN_PARTITIONS, "v3_and_below_topics"),
-    ),
-    ApiKey.WRITE_TXN_MARKERS: (
-        Rows(
-            "markers",
-            "markers",
-            ("producer_id",),
-            _topics("topics", "name", Rows("partitions", "partition_indexes", _INDEXES)),
-        ),
-    ),
-    ApiKey.TXN_OFFSET_COMMIT: (
-        _topics("topics", "name", Rows("partitions", "partitions", _INDEXES)),
-    ),
-    ApiKey.CREATE_ACLS: (Rows("results", "creations"),),
-    ApiKey.DELETE_ACLS: (Rows("filter_results", "filters"),),
-    ApiKey.DESCRIBE_CONFIGS: (Rows("results", "resources", ("resource_type", "resource_name")),),
-    ApiKey.ALTER_CONFIGS: (_CONFIG_RESOURCES,),
-    ApiKey.ALTER_REPLICA_LOG_DIRS: (
-        Rows(
-            "results",
-            "dirs.topics",
-            ("topic_name=name",),
-            Rows("partitions", "partitions", _INDEXES),
-        ),
-    ),
-    ApiKey.CREATE_PARTITIONS: (Rows("results", "topics", ("name",)),),
-    ApiKey.DELETE_GROUPS: (Rows("results", "groups_names", ("group_id",)),),
-    ApiKey.ELECT_LEADERS: (
-        _topics(
-            "replica_election_results",
-            "topic",
-            Rows("partition_result", "partitions", ("partition_id",)),
-            "topic_partitions",
-        ),
-    ),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: (_CONFIG_RESOURCES,),
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (
-        _topics("responses", "name", Rows("partitions", "partitions", _INDEXES)),
-    ),
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: (
-        _topics("topics", "name", Rows("partitions", "partition_indexes", _INDEXES)),
-    ),
-    ApiKey.ALTER_CLIENT_QUOTAS: (
-        Rows("entries", "entries", (), Rows("entity", "entity", ("entity_type", "entity_name"))),
-    ),
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (Rows("results", "users"),),
-    ApiKey.DESCRIBE_PRODUCERS: (
-        _topics("topics", "name", Rows("partitions", "partition_indexes", _INDEXES)),
-    ),
-    ApiKey.DESCRIBE_TRANSACTIONS: (
-        Rows("transaction_states", "transactional_ids", ("transactional_id",)),
-    ),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: (_OF_GROUPS,),
-    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (Rows("topics", "topics", ("name",)),),
-    ApiKey.SHARE_GROUP_DESCRIBE: (_OF_GROUPS,),
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE: (_SHARE_STATE,),
-    ApiKey.READ_SHARE_GROUP_STATE: (_SHARE_STATE,),
-    ApiKey.WRITE_SHARE_GROUP_STATE: (_SHARE_STATE,),
-    ApiKey.DELETE_SHARE_GROUP_STATE: (_SHARE_STATE,),
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (_SHARE_STATE,),
-    ApiKey.STREAMS_GROUP_DESCRIBE: (_OF_GROUPS,),
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (Rows("groups", "groups", ("group_id",)),),
-}
-"""By API; those that are missing have an error at the top level and nothing else to fill."""
-
-# What Kafka's error responses hold in other fields, where that is not the default: by struct.
-FIXED: dict[str, dict[str, object]] = {
-    "PartitionProduceResponse": {"base_offset": -1},
-    "PartitionData": {"high_watermark": -1, "records": b""},
-    "OffsetFetchResponsePartition": {"committed_offset": -1},
-    "FindCoordinatorResponse": {"node_id": -1, "port": -1},
-    "Coordinator": {"node_id": -1, "port": -1},
-    "DeleteRecordsPartitionResult": {"low_watermark": -1},
-    "InitProducerIdResponse": {"producer_epoch": -1},
-    "DescribeClientQuotasResponse": {"entries": None},
-    "CreateDelegationTokenResponse": {
-        "principal_type": "User",
-        "principal_name": "ANONYMOUS",
-        "token_requester_principal_type": "User",
-        "token_requester_principal_name": "ANONYMOUS",
-        "issue_timestamp_ms": -1,
-        "expiry_timestamp_ms": -1,
-        "max_timestamp_ms": -1,
-    },
-}
-
-# APIs whose `error_message` repeats what the error code says when there is nothing else to say;
-# elsewhere it is null then, or stays as it is declared.
-TELLING = frozenset(
-    (
-        ApiKey.FIND_COORDINATOR,
-        ApiKey.DESCRIBE_CONFIGS,
-        ApiKey.ALTER_CLIENT_QUOTAS,
-        ApiKey.DESCRIBE_QUORUM,
-        ApiKey.UNREGISTER_BROKER,
-        ApiKey.ADD_RAFT_VOTER,
-        ApiKey.REMOVE_RAFT_VOTER,
-        ApiKey.READ_SHARE_GROUP_STATE,
-        ApiKey.WRITE_SHARE_GROUP_STATE,
-        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
-        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
-        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
-    )
-)
+ERRORS = ("error_code", "partition_error_code")
+MESSAGE = "error_message"
+# Fields of these types identify a row, beside its first field.
+_NAMES = (Scalar.STRING, Scalar.UUID)
 
 
 def error_response(
@@ -213,126 +37,187 @@ def error_response(
     message: str | None = None,
     throttle_time_ms: int = 0,
 ) -> Any:
-    """The response that says `error` of everything that `request` asked for.
+    """The response with `error` for all of `request`, and `message` where there is a field for it.
 
-    `message` goes beside each error where there is a field for it. A Produce without acks has no
-    answer to carry an error, so its connection is to be closed: the result is CLOSE_CONNECTION.
+    The result is CLOSE_CONNECTION for a Produce without acks, which has no response.
     """
-    if key == ApiKey.PRODUCE and request.acks == 0:
+    refusal = refusal_of(key)
+    if refusal.has_no_answer is not None and refusal.has_no_answer(request):
         return CLOSE_CONNECTION
-    schema = schema_module(key.name.lower())
-    if message is None and key in TELLING:
-        message = error.sentence
-    filler = _Filler(schema, error, message)
-    response = filler.struct(filler.shape)
+    if message is None and refusal.repeats_code:
+        message = error.message
+    details = ErrorDetails(version, error, message)
+    template = _template(key, version)
+    response = _struct(template, details)
     if hasattr(response, "throttle_time_ms"):
         response.throttle_time_ms = throttle_time_ms
-    for rows in ROWS.get(key, ()):
-        if version < rows.absent_from:
-            filler.fill(response, filler.shape, request, rows)
-    special = _SPECIAL.get(key)
-    if special is not None:
-        special(response, request, version, filler)
+    _fill(template, response, request, details)
+    if refusal.finish is not None:
+        refusal.finish(response, request, details)
     return response
 
 
 def failure_response(key: ApiKey, version: int, request: Any, error: Exception) -> Any:
-    """The answer where a handler raised: what an ApiError says, UNKNOWN_SERVER_ERROR of others.
+    """The answer if a handler raised: an ApiError's error, UNKNOWN_SERVER_ERROR for others.
 
-    Of an unexpected exception the client is told nothing more, as by Kafka's ApiError.
+    Only an ApiError has a message, as in Kafka.
     """
     if isinstance(error, ApiError):
         return error_response(key, version, request, error.error, message=error.message)
     return error_response(key, version, request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-class _Filler:
-    """Makes structs of one response with the error in them."""
+def refusal_of(key: int) -> Refusal:
+    """What the error response of an API has of its own."""
+    served = APIS.get(int(key))
+    return DERIVED if served is None else served.refusal
 
-    __slots__ = ("_error", "_message", "_messages", "_names", "shape")
 
-    def __init__(self, schema: ModuleType, error: ErrorCode, message: str | None) -> None:
-        self._messages, self._names = _classes(schema)
-        self.shape: Shape = schema.RESPONSE.shape
-        self._error = int(error)
-        self._message = message
+# -- filling ---------------------------------------------------------------------------------------
 
-    def struct(self, shape: Shape) -> Any:
-        """A fresh struct of a shape, its error set if it has a place for one."""
-        name = self._names[id(shape)]
-        struct = getattr(self._messages, name)(**FIXED.get(name, {}))
-        for field in shape.fields:
-            if field.name in ("error_code", "partition_error_code"):
-                setattr(struct, field.name, self._error)
-            elif field.name == "error_message":
-                struct.error_message = self._message
-        return struct
 
-    def fill(self, response: Any, shape: Shape, request: Any, rows: Rows) -> None:
-        """Add to one array of `response`, whose shape is `shape`, what `rows` says."""
-        element = _element(shape, rows.field)
-        into = getattr(response, rows.field)
-        for source in _sources(request, rows.source):
-            row = self.struct(element)
-            for key in rows.keys:
-                name, _, other = key.partition("=")
-                setattr(row, name, getattr(source, other or name, source))
-            if rows.rows is not None:
-                self.fill(row, element, source, rows.rows)
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """How a struct of an error response is made.
+
+    `keys` are pairs of a field and the source's field that has its value, "" for the source itself.
+    `source` is the path of the request's array, empty for the top level.
+    """
+
+    make: type
+    fixed: dict[str, object]
+    errors: tuple[str, ...]
+    has_message: bool
+    rows: tuple[_Template, ...] = ()
+    field: str = ""
+    source: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+
+
+def _struct(template: _Template, details: ErrorDetails) -> Any:
+    struct = template.make(**template.fixed)
+    for name in template.errors:
+        setattr(struct, name, int(details.error))
+    if template.has_message:
+        struct.error_message = details.message
+    return struct
+
+
+def _fill(template: _Template, struct: Any, source: Any, details: ErrorDetails) -> None:
+    for rows in template.rows:
+        into = getattr(struct, rows.field)
+        for each in _elements(source, rows.source):
+            row = _struct(rows, details)
+            for name, other in rows.keys:
+                setattr(row, name, getattr(each, other) if other else each)
+            _fill(rows, row, each, details)
             into.append(row)
 
 
-def _fetch(response: Any, request: Any, _version: int, _filler: _Filler) -> None:
-    response.session_id = request.session_id
-
-
-def _metadata(response: Any, _request: Any, _version: int, _filler: _Filler) -> None:
-    for topic in response.topics:  # those asked for by id have no name, which is not null here
-        topic.name = topic.name or ""
-
-
-def _join_group(response: Any, _request: Any, version: int, _filler: _Filler) -> None:
-    if version >= 7:
-        response.protocol_name = None
-
-
-def _scram_credentials(response: Any, request: Any, _version: int, filler: _Filler) -> None:
-    """One result for each user, whether or not deleted and inserted at once."""
-    element = _element(filler.shape, "results")
-    for user in sorted({row.name for row in (*request.deletions, *request.upsertions)}):
-        result = filler.struct(element)
-        result.user = user
-        response.results.append(result)
-
-
-_SPECIAL: dict[ApiKey, Callable[[Any, Any, int, _Filler], None]] = {
-    ApiKey.FETCH: _fetch,
-    ApiKey.METADATA: _metadata,
-    ApiKey.JOIN_GROUP: _join_group,
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _scram_credentials,
-}
-
-
-def _sources(request: Any, path: str) -> Iterator[Any]:
-    head, _, rest = path.partition(".")
-    for row in getattr(request, head) or ():
+def _elements(source: Any, path: tuple[str, ...]) -> Iterator[Any]:
+    head, *rest = path
+    for each in getattr(source, head) or ():
         if rest:
-            yield from _sources(row, rest)
+            yield from _elements(each, tuple(rest))
         else:
-            yield row
+            yield each
 
 
-def _element(shape: Shape, name: str) -> Shape:
-    """The shape of the elements of an array."""
-    for field in shape.fields:
-        if field.name == name and isinstance(field.type, Array):
-            assert isinstance(field.type.element, Shape)
-            return field.type.element
-    raise LookupError(f"{shape.name} has no array {name!r} of structs")
+# -- deriving --------------------------------------------------------------------------------------
 
 
 @cache
-def _classes(schema: ModuleType) -> tuple[ModuleType, dict[int, str]]:
-    """The structs of a schema's messages, and the class of each shape by its `id()`."""
-    messages = import_module(schema.__name__.replace(".schemas.", ".messages."))
-    return messages, class_names(schema)
+def _template(key: ApiKey, version: int) -> _Template:
+    schema = schema_module(ApiKey(key).name.lower())
+    deriver = _Deriver(schema, version, refusal_of(key))
+    return deriver.template(schema.RESPONSE.shape, schema.REQUEST.shape)
+
+
+class _Deriver:
+    """Finds the array of the request for each array of a response, in one version."""
+
+    def __init__(self, schema: Any, version: int, refusal: Refusal) -> None:
+        self._messages = import_module(schema.__name__.replace(".schemas.", ".messages."))
+        self._names = class_names(schema)
+        self._version = version
+        self._refusal = refusal
+
+    def template(self, shape: Shape, asked: object, **row: Any) -> _Template:
+        """The template of a struct; `asked` is the type of its source in the request."""
+        name = self._names[id(shape)]
+        fields = {field.name for field in shape.fields}
+        return _Template(
+            make=getattr(self._messages, name),
+            fixed=self._refusal.fixed.get(name, {}),
+            errors=tuple(each for each in ERRORS if each in fields),
+            has_message=MESSAGE in fields,
+            rows=tuple(self._rows(shape, asked)) if isinstance(asked, Shape) else (),
+            **row,
+        )
+
+    def _rows(self, shape: Shape, source: Shape) -> Iterator[_Template]:
+        if self._refusal.rows is None:
+            return
+        has_error = any(field.name in ERRORS for field in self._fields(shape))
+        for field in self._fields(shape):
+            element = _element(field)
+            if not isinstance(element, Shape):
+                continue
+            if field.name in self._refusal.rows or (not has_error and self._has_errors(element)):
+                path, asked = self._source(field.name, source)
+                keys = tuple(self._keys(element, asked))
+                yield self.template(element, asked, field=field.name, source=path, keys=keys)
+
+    def _fields(self, shape: Shape) -> list[Field]:
+        return [field for field in shape.fields if self._version in field.versions]
+
+    def _has_errors(self, shape: Shape) -> bool:
+        """Whether a struct has an error code, or a struct in its arrays has."""
+        for field in self._fields(shape):
+            element = _element(field)
+            if field.name in ERRORS or (isinstance(element, Shape) and self._has_errors(element)):
+                return True
+        return False
+
+    def _source(self, name: str, source: Shape) -> tuple[tuple[str, ...], object]:
+        """The path of the request's array for an array of the response, and its elements' type.
+
+        It is the array of the same name, or the only one.
+        """
+        path = self._refusal.sources.get(name)
+        if path is None:
+            arrays = [each.name for each in self._fields(source) if isinstance(each.type, Array)]
+            path = name if name in arrays else arrays[0]
+            if len(arrays) > 1 and path != name:
+                raise LookupError(
+                    f"the source of {name!r} is one of {arrays}: add it to `Refusal.sources`"
+                )
+        found: object = source
+        for step in path.split("."):
+            assert isinstance(found, Shape)
+            found = next(_element(field) for field in found.fields if field.name == step)
+        return tuple(path.split(".")), found
+
+    def _keys(self, shape: Shape, source: object) -> Iterator[tuple[str, str]]:
+        """The fields that identify a row: the first one, and all names that the source has too."""
+        plain = [
+            field
+            for field in self._fields(shape)
+            if isinstance(field.type, Scalar) and field.name not in (*ERRORS, MESSAGE)
+        ]
+        if not plain:
+            return
+        if not isinstance(source, Shape):
+            yield plain[0].name, ""
+            return
+        asked = [field.name for field in self._fields(source) if isinstance(field.type, Scalar)]
+        for place, field in enumerate(plain):
+            if field.name in asked and (place == 0 or field.type in _NAMES):
+                yield field.name, field.name
+            elif place == 0:
+                yield field.name, asked[0]
+
+
+def _element(field: Field) -> object:
+    """The type of an array's elements; None if the field is no array."""
+    return field.type.element if isinstance(field.type, Array) else None

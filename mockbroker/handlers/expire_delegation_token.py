@@ -1,10 +1,10 @@
-"""ExpireDelegationToken (40): let a token end sooner, or at once."""
+"""ExpireDelegationToken (40): shorten the expiry of a token, or expire it at once."""
 
 from __future__ import annotations
 
-from mockbroker.core.errors import ApiError
+from mockbroker.handlers.authorization import everyone
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker.handlers.token_requests import may_ask
+from mockbroker.handlers.token_requests import allow_token_requests
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.expire_delegation_token import (
     ExpireDelegationTokenRequest,
@@ -12,18 +12,20 @@ from mockbroker_protocol.messages.expire_delegation_token import (
 )
 
 
-@api(ApiKey.EXPIRE_DELEGATION_TOKEN, versions=(1, 2))
+@api(
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    versions=(1, 2),
+    authorize=everyone("for the token's owner and renewers"),
+    forwarded=True,
+)
 def expire_delegation_token(
     ctx: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
     """Expire the token with this HMAC for its owner or one of its renewers."""
-    if not may_ask(ctx):
+    if not allow_token_requests(ctx):
         error = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         return ExpireDelegationTokenResponse(error_code=error, expiry_timestamp_ms=-1)
-    try:
-        expires_ms = ctx.cluster.delegation_tokens.expire(
-            bytes(request.hmac), ctx.connection.principal, request.expiry_time_period_ms
-        )
-    except ApiError as refusal:
-        return ExpireDelegationTokenResponse(error_code=refusal.error)
+    expires_ms = ctx.cluster.delegation_tokens.expire(
+        bytes(request.hmac), ctx.connection.principal, request.expiry_time_period_ms
+    )
     return ExpireDelegationTokenResponse(expiry_timestamp_ms=expires_ms)

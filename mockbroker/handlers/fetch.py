@@ -1,21 +1,26 @@
-"""Fetch (key 1): hand out batches as they are stored, now or when there is enough of them.
+"""Fetch (1): batches as they are stored, at once or when there are enough bytes.
 
-What a request asks for is found by its session (`core/fetch_session`). Its targets are then read in
-order until the size limits are reached (`fetch_read`). When that is less than the fetcher wants,
-and nothing is wrong, the reply is parked: it watches its partitions and looks again whenever one of
-them moves (DelayedFetch). What is answered in the end is always read anew.
+The fetch session gives the partitions to read (`core/fetching/fetch_session`). They are read in
+order until the size limits are reached (`fetch_read`). If there are too few bytes and no partition
+has an error, the reply is parked: it watches its partitions and checks again whenever one of them
+changes (DelayedFetch). A response is always read when it is sent.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.core.fetch_positions import EXECUTOR
-from mockbroker.core.fetch_session import NO_SESSION, FetchContext, next_epoch
-from mockbroker.core.partition import Partition
+from mockbroker.core.configs.differences import FETCH_MAKES_WAY
+from mockbroker.core.fetching.fetch_positions import EXECUTOR
+from mockbroker.core.fetching.fetch_session import NO_SESSION, FetchContext, next_epoch
+from mockbroker.core.purgatory.delayed_operation import DelayedOperation
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import by_handler, on_cluster, on_topic, requires
 from mockbroker.handlers.base import Parked, api
-from mockbroker.handlers.fetch_read import Answer, FetchReader
-from mockbroker.handlers.throttling import fetched
+from mockbroker.handlers.fetch_read import FetchedPartition, FetchReader
+from mockbroker.handlers.refusals import ErrorDetails, Refusal
+from mockbroker.handlers.throttling import record_fetch
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -25,16 +30,42 @@ from mockbroker_protocol.messages.fetch import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.core.timers import Timer
     from mockbroker.handlers.base import RequestContext
 
 TOPIC_IDS_SINCE = 13
 _INVALID_EPOCH = int(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
-@api(ApiKey.FETCH, versions=(4, 18))
+def _finish_refusal(response: FetchResponse, request: FetchRequest, details: ErrorDetails) -> None:
+    """Since v13 the error is in the top level only."""
+    response.session_id = request.session_id
+    if details.version >= TOPIC_IDS_SINCE:
+        response.responses = []
+
+
+@api(
+    ApiKey.FETCH,
+    versions=(4, 18),
+    authorize=by_handler(
+        requires(
+            on_topic(Operation.READ),
+            about="each, for consumers",
+        ),
+        requires(
+            on_cluster(Operation.CLUSTER_ACTION),
+            about="for followers",
+            otherwise="`TOPIC_AUTHORIZATION_FAILED` for all",
+        ),
+    ),
+    refusal=Refusal(
+        rows=("responses",),
+        sources={"responses": "topics"},
+        fixed={"PartitionData": {"high_watermark": -1, "records": b""}},
+        finish=_finish_refusal,
+    ),
+)
 def fetch(ctx: RequestContext, request: FetchRequest) -> FetchResponse | Parked[FetchResponse]:
-    """Answer with what is there, or park until `min_bytes` are, for at most `max_wait_ms`."""
+    """Answer at once, or wait for `min_bytes` for at most `max_wait_ms`."""
     by_id = ctx.header.api_version >= TOPIC_IDS_SINCE
     context = ctx.broker.fetch_sessions.open_context(request, by_id=by_id, now_ms=ctx.now_ms)
     if context.error:
@@ -45,7 +76,7 @@ def fetch(ctx: RequestContext, request: FetchRequest) -> FetchResponse | Parked[
     answers = reader.read()
     if reader.must_answer or request.max_wait_ms <= 0:
         return _respond(ctx, request, context, reader, answers)
-    return _PendingFetch(ctx, request, context, reader).start()
+    return DelayedFetch(ctx, request, context, reader).start()
 
 
 def _respond(
@@ -53,22 +84,22 @@ def _respond(
     request: FetchRequest,
     context: FetchContext,
     reader: FetchReader,
-    answers: list[Answer],
+    answers: list[FetchedPartition],
 ) -> FetchResponse:
-    """Make the response of the answers, and remember in the session what was told."""
+    """Make the response, and update the session."""
     session = context.session
     if session is not None and session.epoch != next_epoch(request.session_epoch):
         # Another request used the session while this one was parked.
         return FetchResponse(error_code=_INVALID_EPOCH, session_id=session.session_id)
     topics = _topics(context, answers)
     if ctx.cluster.quotas.throttling is not None and not reader.from_follower:
-        wait_ms = fetched(ctx, FetchResponse(responses=topics))
+        wait_ms = record_fetch(ctx, FetchResponse(responses=topics))
         if wait_ms > 0:
             session_id = NO_SESSION if session is None else session.session_id
             return FetchResponse(throttle_time_ms=wait_ms, session_id=session_id)
     session_id = _session_id(ctx, context, reader)
     if session_id:
-        reader.remember(answers)
+        reader.update_session(answers)
     return FetchResponse(
         session_id=session_id,
         responses=topics,
@@ -77,7 +108,7 @@ def _respond(
 
 
 def _session_id(ctx: RequestContext, context: FetchContext, reader: FetchReader) -> int:
-    """The session that what is told now is remembered in; a new one where one is asked for."""
+    """The id of the request's session, or of a new one if the request opens one."""
     if context.session is not None:
         return context.session.session_id
     if not context.opens_session:
@@ -90,8 +121,8 @@ def _session_id(ctx: RequestContext, context: FetchContext, reader: FetchReader)
     )
 
 
-def _topics(context: FetchContext, answers: list[Answer]) -> list[FetchableTopicResponse]:
-    """Partitions of a topic that follow each other share its entry (FetchResponse.of)."""
+def _topics(context: FetchContext, answers: list[FetchedPartition]) -> list[FetchableTopicResponse]:
+    """Successive partitions of a topic share its entry (FetchResponse.of)."""
     topics: list[FetchableTopicResponse] = []
     topic_key: str | bytes | None = None
     for target, data in answers:
@@ -103,18 +134,10 @@ def _topics(context: FetchContext, answers: list[Answer]) -> list[FetchableTopic
     return topics
 
 
-class _PendingFetch:
-    """A reply that waits for bytes (DelayedFetch)."""
+class DelayedFetch(DelayedOperation):
+    """A reply that waits for bytes. It is read when it completes."""
 
-    __slots__ = (
-        "_context",
-        "_ctx",
-        "_parked",
-        "_reader",
-        "_request",
-        "_timer",
-        "_watched",
-    )
+    __slots__ = ("_context", "_ctx", "_reader", "_request", "_targets", "reply")
 
     def __init__(
         self,
@@ -123,31 +146,40 @@ class _PendingFetch:
         context: FetchContext,
         reader: FetchReader,
     ) -> None:
+        super().__init__()
         self._ctx = ctx
         self._request = request
         self._context = context
         self._reader = reader
-        self._parked: Parked[FetchResponse] = Parked(self._finish)
-        self._timer: Timer | None = None
-        self._watched = reader.partitions()
+        self._targets = reader.partitions()
+        makes_way = ctx.cluster.config(FETCH_MAKES_WAY)
+        self.reply: Parked[FetchResponse] = Parked(self.force_complete if makes_way else None)
 
     def start(self) -> Parked[FetchResponse]:
-        for partition in self._watched:
-            partition.watch(self)
-        self._timer = self._ctx.cluster.timers.call_when_impatient(
-            self._ctx.now_ms + self._request.max_wait_ms, self._finish
+        """Wait for a change of the partitions, at most for `max_wait_ms`."""
+        self.watch(
+            self._targets,
+            self._ctx.cluster.runtime.timers.call_when_impatient,
+            self._ctx.now_ms + self._request.max_wait_ms,
         )
-        return self._parked
+        return self.reply
 
-    def partition_changed(self, partition: Partition) -> None:
-        if partition.deleted or self._reader.ends_wait(partition, self._watched):
-            self._finish()
+    def try_complete(self, moved: Partition) -> None:
+        ctx = self._ctx
+        if not ctx.cluster.metadata.knows(ctx.broker.node_id, moved):
+            self._follow()
+        elif self._reader.ends_wait(moved, self._targets):
+            self.force_complete()
 
-    def _finish(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        for partition in self._watched:
-            partition.unwatch(self)
+    def _follow(self) -> None:
+        """Watch the partitions of the broker's newer image; end the wait if one is gone."""
+        former, self._targets = self._targets, self._reader.partitions()
+        self.watch_instead(self._targets)
+        lost = set(former.values()) - set(self._targets.values())
+        if lost or any(self._reader.ends_wait(each, self._targets) for each in self._targets):
+            self.force_complete()
+
+    def on_complete(self) -> None:
         reader = self._reader
         answers = reader.read()
-        self._parked.complete(_respond(self._ctx, self._request, self._context, reader, answers))
+        self.reply.complete(_respond(self._ctx, self._request, self._context, reader, answers))

@@ -1,21 +1,25 @@
-"""Reading the targets of one Fetch: the checks of each partition in Kafka's order, and the bytes.
+"""Reads the partitions of one Fetch: their checks in Kafka's order, and their bytes.
 
-The order decides which error a target with two faults gets (ReplicaManager.readFromLog,
-Partition.fetchRecords): the topic, the replica, the leader epoch, leadership, the fetcher's own
-history, the offset. Bytes are shared out in the order of the targets. Only the first that has any
-may exceed the limits, by one batch (KIP-74).
+The order decides which error a partition with two faults has (ReplicaManager.readFromLog,
+Partition.fetchRecords): the topic, the replica, the leader epoch, leadership, divergence, the
+offset. Partitions get bytes in order. Only the first one with records may exceed the limits, by one
+batch (KIP-74).
+
+A Fetch from beyond the readable offsets is answered at once, because the log may be truncated.
+Since 4.0 the start of the batch with the offset decides (DelayedFetch.tryComplete, KAFKA-17803).
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from mockbroker.core.fetch_session import FetchContext, FetchTarget
+from mockbroker.core.fetching.fetch_session import FetchContext, FetchTarget
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import Replica
 from mockbroker.core.replication.replica_selector import preferred_replica
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import AuthHelper
 from mockbroker.handlers.leader_hints import LeaderHints
 from mockbroker.handlers.throttling import client_of
 from mockbroker_protocol import ErrorCode
@@ -50,14 +54,14 @@ _INCONSISTENT_TOPIC_ID = int(ErrorCode.INCONSISTENT_TOPIC_ID)
 _TOPIC_DENIED = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 _HINTED = (_NOT_LEADER, _FENCED_LEADER_EPOCH)
 
-Answer = tuple[FetchTarget, PartitionData]
+FetchedPartition = tuple[FetchTarget, PartitionData]
 
 
 class FetchReader:
-    """Reads the targets of one request, as often as it is asked to.
+    """Reads the partitions of one request, as often as `read` is called.
 
-    After `read`, `must_answer` says whether the answers are to be sent now: there are enough bytes,
-    or something happened that the fetcher should hear of.
+    After `read`, `must_answer` is whether the response is sent now: there are enough bytes, or a
+    partition has an error, a diverging epoch or a preferred replica.
     """
 
     __slots__ = (
@@ -113,20 +117,22 @@ class FetchReader:
         self._targets = context.targets
         self._urgent = False
         self._access = (
-            None if ctx.cluster.authorizer is None else _FetchAccess(ctx, self.from_follower)
+            None
+            if ctx.cluster.authorizer is None
+            else _FetchAccess(ctx, from_follower=self.from_follower)
         )
         self.hints = LeaderHints(ctx)
         self.must_answer = False
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def read(self) -> list[Answer]:
-        """The answers, in the order of the targets; those about unknown topics come last.
+    def read(self) -> list[FetchedPartition]:
+        """The partitions in order; those of unknown topics come last.
 
-        For an incremental fetch, targets without news are left out.
+        An incremental response leaves out unchanged partitions.
         """
-        answers: list[Answer] = []
-        unknown: list[Answer] = []
+        answers: list[FetchedPartition] = []
+        unknown: list[FetchedPartition] = []
         remaining = self._bytes_max
         total = 0
         self._urgent = False
@@ -143,7 +149,7 @@ class FetchReader:
             elif incremental and not _has_news(target, data):
                 continue
             answers.append((target, data))
-        # Unknown topics alone do not end a wait, unless there is nothing else to wait for.
+        # Unknown topics end a wait only if all topics are unknown.
         self.must_answer = (
             self._urgent or total >= self._bytes_min or len(unknown) == len(self._targets)
         )
@@ -153,7 +159,7 @@ class FetchReader:
         return answers
 
     def _resolve(self, target: FetchTarget) -> Partition | int:
-        """The partition a target means, or the error code when there is none."""
+        """The partition of a target, or an error code."""
         image, access = self._broker.image, self._access
         if access is not None and self.from_follower and not access.allows(""):
             return _TOPIC_DENIED
@@ -165,7 +171,7 @@ class FetchReader:
             elif name is None:
                 return _UNKNOWN_TOPIC_ID
             else:
-                # The name is known from before; now it may belong to another topic.
+                # The name is from the session; another topic may have it now.
                 topic = image.topics.get(name)
         else:
             topic = image.topics.get(name or "")
@@ -181,7 +187,7 @@ class FetchReader:
     def _read_one(
         self, target: FetchTarget, partition: Partition, bytes_max: int, *, at_least_one: bool
     ) -> tuple[PartitionData, int]:
-        """The answer about one partition, and how many bytes it carries."""
+        """The response of one partition, and the size of its records."""
         error = self._refusal(target, partition)
         if error:
             return self._error(target, partition, error), 0
@@ -217,6 +223,8 @@ class FetchReader:
             if bytes_max < 0:
                 return self._error(target, partition, _UNKNOWN_SERVER_ERROR), 0
             records, size = log.read(offset, upper, bytes_max, at_least_one=at_least_one)
+        elif offset > upper and log.batch_offset(offset) > upper:
+            self._urgent = True
         return (
             PartitionData(
                 request.partition,
@@ -231,7 +239,7 @@ class FetchReader:
         )
 
     def _refusal(self, target: FetchTarget, partition: Partition) -> int:
-        """The error code that comes before any look into the log, or 0."""
+        """The error code of the checks before the log is read, or 0."""
         node_id = self._node_id
         leads = partition.leader_id == node_id
         if not leads:
@@ -242,7 +250,7 @@ class FetchReader:
         if self._by_id and target.topic_id != partition.topic.topic_id:
             return _INCONSISTENT_TOPIC_ID
         epoch = target.request.current_leader_epoch
-        # Any negative epoch counts as none here, while ListOffsets knows -1 alone.
+        # Any negative epoch is no epoch here; for ListOffsets only -1 is.
         if epoch >= 0 and epoch != partition.leader_epoch:
             return partition.check_leader_epoch(epoch)
         if not leads and self._only_leader:
@@ -266,7 +274,7 @@ class FetchReader:
         preferred: int = -1,
         diverging: EpochEndOffset | None = None,
     ) -> PartitionData:
-        """No records, but real offsets: the fetcher is to go elsewhere or to truncate."""
+        """No records, but offsets: the fetcher goes to another replica, or truncates."""
         log = partition.log if replica is None else replica.log
         high_watermark = partition.high_watermark if replica is None else replica.high_watermark
         data = PartitionData(
@@ -295,7 +303,7 @@ class FetchReader:
     # -- waiting -----------------------------------------------------------------------------------
 
     def partitions(self) -> dict[Partition, FetchTarget]:
-        """The partitions whose changes may end the wait, each with its target."""
+        """The partitions to watch, each with its target."""
         found = {}
         for target in self._targets.values():
             partition = self._resolve(target)
@@ -304,12 +312,12 @@ class FetchReader:
         return found
 
     def ends_wait(self, changed: Partition, waiting: dict[Partition, FetchTarget]) -> bool:
-        """Whether the wait is over now that `changed`, one of those waited for, has moved.
+        """Whether a change of `changed`, one of the watched partitions, ends the wait.
 
-        Another leader alone does not end it: a fetcher that names no leader epoch, and may read
-        from followers, goes on to wait at what is a follower now. One that does name it is fenced
-        at once by a broker that follows; one that leads on under a higher epoch does not look
-        before there is something to read (DelayedFetch.tryComplete, ReplicaManager.applyDelta).
+        A change of the leader alone does not: a fetcher without a leader epoch, which may read from
+        followers, goes on waiting at the follower. A fetcher with a leader epoch is fenced at once
+        by a follower; a leader with a higher epoch fences it once there is something to read
+        (DelayedFetch.tryComplete, ReplicaManager.applyDelta).
         """
         target = waiting[changed]
         available = self._available(target.request, changed)
@@ -326,8 +334,8 @@ class FetchReader:
         return available >= self._bytes_min
 
     def _available(self, request: FetchPartition, partition: Partition) -> int:
-        """Readable bytes from the fetch offset on, within the target's limit; -1 if truncated, or
-        if the log's history is another one than the fetcher's.
+        """Readable bytes from the fetch offset on, within the partition's limit; -1 if the offset
+        is not readable or the fetcher's log diverges.
         """
         replica = partition.replica(self._node_id)
         if replica is None:
@@ -343,15 +351,15 @@ class FetchReader:
             if found < request.last_fetched_epoch or end < offset:
                 return -1
         if offset >= upper:
-            return 0
+            return -1 if offset > upper and log.batch_offset(offset) > upper else 0
         return min(log.bytes_between(offset, upper), request.partition_max_bytes)
 
-    # -- telling -----------------------------------------------------------------------------------
+    # -- session -----------------------------------------------------------------------------------
 
-    def remember(self, answers: list[Answer]) -> None:
-        """Note in the session's targets what the fetcher is told now.
+    def update_session(self, answers: list[FetchedPartition]) -> None:
+        """Store in the session the offsets that are sent.
 
-        One that gets records goes to the end of the session, so that the others have their turn.
+        A partition with records goes to the end of the session, so that the others get their turn.
         """
         incremental = self._incremental
         for target, data in answers:
@@ -363,26 +371,29 @@ class FetchReader:
 
 
 class _FetchAccess:
-    """What the fetcher may read: judged once, so that a parked fetch ends as it began."""
+    """What the fetcher may read: checked once, so that a parked fetch ends as it began."""
 
-    __slots__ = ("_judge", "_verdicts")
+    __slots__ = ("_allowed", "_auth", "_from_follower")
 
-    def __init__(self, ctx: RequestContext, from_follower: bool) -> None:
-        from mockbroker.handlers.authorization.access import Access
-        from mockbroker.handlers.authorization.records import may_fetch
-
-        self._judge = partial(may_fetch, Access(ctx), from_follower=from_follower)
-        self._verdicts: dict[str, bool] = {}
+    def __init__(self, ctx: RequestContext, *, from_follower: bool) -> None:
+        self._auth = AuthHelper(ctx)
+        self._from_follower = from_follower
+        self._allowed: dict[str, bool] = {}
 
     def allows(self, topic: str) -> bool:
-        verdict = self._verdicts.get(topic)
-        if verdict is None:
-            verdict = self._verdicts[topic] = self._judge(topic)
-        return verdict
+        """Whether the client may fetch from a topic; a follower may from all or from none."""
+        allowed = self._allowed.get(topic)
+        if allowed is None:
+            allowed = self._allowed[topic] = (
+                self._auth.cluster(Operation.CLUSTER_ACTION)
+                if self._from_follower
+                else self._auth.topic(Operation.READ, topic)
+            )
+        return allowed
 
 
 def _aborted(log: ReplicaLog, offset: int, size: int) -> list[AbortedTransaction]:
-    """The aborted transactions that a read_committed fetcher must know of to read these bytes."""
+    """The aborted transactions in these bytes, for a read_committed fetcher."""
     if not size or not log.producers.aborted:
         return []
     found = log.producers.aborted_between(offset, log.offset_after(offset, size))
@@ -393,13 +404,13 @@ def _unknown(target: FetchTarget, error: int) -> PartitionData:
     return PartitionData(target.request.partition, error, -1, records=b"")
 
 
-def _has_known_id(answer: Answer) -> bool:
-    """Those about ids that nobody has come first."""
+def _has_known_id(answer: FetchedPartition) -> bool:
+    """The sort key of unknown topics: unknown ids come first."""
     return answer[1].error_code != _UNKNOWN_TOPIC_ID
 
 
 def _has_news(target: FetchTarget, data: PartitionData) -> bool:
-    """Whether an incremental response has to mention a target that brings no records."""
+    """Whether an incremental response has a partition without records."""
     return (
         data.high_watermark != target.high_watermark
         or data.log_start_offset != target.log_start_offset

@@ -1,25 +1,34 @@
-"""FindCoordinator: which broker coordinates a group, a transactional id or a share partition.
+"""FindCoordinator (10): the broker that coordinates a group, transactional id or share partition.
 
-The internal topic comes into being with the first question. A broker of Kafka answers that first
-one with COORDINATOR_NOT_AVAILABLE, because the controller needs a moment, and its client asks
-again; here the topic is there at once, so the first answer names the coordinator.
+The first request creates the internal topic. Kafka answers it with COORDINATOR_NOT_AVAILABLE,
+because the controller needs a moment; here the topic exists at once.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import NamedTuple
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.ids import uuid_from_text
-from mockbroker.core.topic import (
+from mockbroker.core.metadata.image import Endpoint
+from mockbroker.core.metadata.topic import (
     GROUP_METADATA_TOPIC,
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
     Topic,
 )
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import (
+    AuthHelper,
+    by_handler,
+    on_cluster,
+    on_group,
+    on_transactional_id,
+    requires,
+)
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.find_coordinator import (
     Coordinator,
@@ -37,71 +46,84 @@ BATCHES_SINCE = 4
 SHARE_SINCE = 6
 
 
-class Found(NamedTuple):
-    """A coordinator's address, or an error with the address of nobody."""
-
-    error: ErrorCode
-    node_id: int = -1
-    host: str = ""
-    port: int = -1
-
-
-@api(ApiKey.FIND_COORDINATOR, versions=(0, 6))
+@api(
+    ApiKey.FIND_COORDINATOR,
+    versions=(0, 6),
+    authorize=by_handler(
+        requires(on_group(Operation.DESCRIBE)),
+        requires(on_transactional_id(Operation.DESCRIBE)),
+        requires(
+            on_cluster(Operation.CLUSTER_ACTION),
+            about="for share partitions",
+            otherwise="`CLUSTER_AUTHORIZATION_FAILED`",
+        ),
+    ),
+    refusal=Refusal(
+        fixed={
+            "FindCoordinatorResponse": {"node_id": -1, "port": -1},
+            "Coordinator": {"node_id": -1, "port": -1},
+        },
+        repeats_code=True,
+    ),
+)
 def find_coordinator(
     ctx: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """Since v4 for many keys at once, each with its own error."""
+    """A request has several keys since v4, each with its own error."""
     if ctx.api_version < BATCHES_SINCE:
-        found = _find(ctx, request.key_type, request.key)
+        node_id, endpoint = _find(ctx, request.key_type, request.key)
         return FindCoordinatorResponse(
-            error_code=found.error,
-            # Kafka writes out even that there is no error.
-            error_message=_message(found.error) or ErrorCode.NONE.name,
-            node_id=found.node_id,
-            host=found.host,
-            port=found.port,
+            error_message=ErrorCode.NONE.name,  # Kafka's message without an error
+            node_id=node_id,
+            host=endpoint.host,
+            port=endpoint.port,
         )
-    known_type = request.key_type in TOPICS
     coordinators = []
     for key in request.coordinator_keys:
-        found = _find(ctx, request.key_type, key)
-        coordinators.append(
-            Coordinator(
-                key=key,
-                error_code=found.error,
-                # Kafka gives a message only where it refuses the request as a whole.
-                error_message="" if known_type else _message(found.error),
-                node_id=found.node_id,
-                host=found.host,
-                port=found.port,
-            )
-        )
+        try:
+            node_id, endpoint = _find(ctx, request.key_type, key)
+        except ApiError as error:
+            if error.error is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+                raise  # it refuses the whole request
+            # Kafka has no message here for the types it has.
+            message = "" if request.key_type in TOPICS else error.error.message
+            coordinators.append(Coordinator(key, -1, "", -1, error.error, message))
+        else:
+            host, port = endpoint.host, endpoint.port
+            coordinators.append(Coordinator(key, node_id, host, port, error_message=""))
     return FindCoordinatorResponse(coordinators=coordinators)
 
 
-def _find(ctx: RequestContext, key_type: int, key: str) -> Found:
+def _find(ctx: RequestContext, key_type: int, key: str) -> tuple[int, Endpoint]:
+    """The coordinator's node id and endpoint, or ApiError."""
     topic_name = TOPICS.get(key_type)
-    if topic_name is None:
-        return Found(ErrorCode.INVALID_REQUEST)
-    if key_type == SHARE and (ctx.api_version < SHARE_SINCE or not _is_share_key(key)):
-        return Found(ErrorCode.INVALID_REQUEST)
+    if topic_name is None or (key_type == SHARE and ctx.api_version < SHARE_SINCE):
+        raise ApiError(ErrorCode.INVALID_REQUEST)
+    _check_authorized(AuthHelper(ctx), key_type, key)
+    if key_type == SHARE and not _is_share_key(key):
+        raise ApiError(ErrorCode.INVALID_REQUEST)
     topic = _internal_topic(ctx, topic_name)
-    if topic is None:
-        return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    leader_id = topic.partitions[coordinator_partition(key, len(topic.partitions))].leader_id
-    leader = ctx.image.brokers.get(leader_id)
-    if leader is None or leader.fenced:
-        return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    endpoint = leader.endpoints.get(ctx.listener)
-    if endpoint is None:
-        return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return Found(ErrorCode.NONE, leader_id, endpoint.host, endpoint.port)
+    if topic is not None:
+        leader_id = topic.partitions[coordinator_partition(key, len(topic.partitions))].leader_id
+        leader = ctx.image.brokers.get(leader_id)
+        if leader is not None and not leader.fenced and ctx.listener in leader.endpoints:
+            return leader_id, leader.endpoints[ctx.listener]
+    raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def _check_authorized(auth: AuthHelper, key_type: int, key: str) -> None:
+    if key_type == GROUP and not auth.group(Operation.DESCRIBE, key):
+        raise ApiError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if key_type == TRANSACTION and not auth.transactional_id(Operation.DESCRIBE, key):
+        raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if key_type == SHARE and not auth.cluster(Operation.CLUSTER_ACTION):
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def _internal_topic(ctx: RequestContext, name: str) -> Topic | None:
-    """The topic, which the controller creates on first use if it can be asked."""
+    """The topic; it is created if the broker has a session with the controller."""
     topic = ctx.image.topics.get(name)
-    if topic is None and ctx.broker.hears_controller:
+    if topic is None and ctx.broker.has_newest_image:
         with suppress(ApiError):
             return ctx.cluster.ensure_internal_topic(name)
     return topic
@@ -118,7 +140,3 @@ def _is_share_key(key: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _message(error: ErrorCode) -> str | None:
-    return None if error is ErrorCode.NONE else error.sentence

@@ -1,9 +1,9 @@
-"""GetTelemetrySubscriptions (71): what a client is asked to push (KIP-714)."""
+"""GetTelemetrySubscriptions (71): the metrics that a client is to push (KIP-714)."""
 
 from __future__ import annotations
 
-from mockbroker.core.errors import ApiError
 from mockbroker.core.telemetry.telemetry import ACCEPTED_COMPRESSION
+from mockbroker.handlers.authorization import everyone
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.get_telemetry_subscriptions import (
@@ -12,35 +12,36 @@ from mockbroker_protocol.messages.get_telemetry_subscriptions import (
 )
 
 
-@api(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, versions=(0, 0))
+@api(
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+    versions=(0, 0),
+    authorize=everyone("no ACL is required"),
+)
 def get_telemetry_subscriptions(
     ctx: RequestContext, request: GetTelemetrySubscriptionsRequest
 ) -> GetTelemetrySubscriptionsResponse:
-    """Name the metrics and the interval; a client without an id is given one."""
+    """Name the metrics and the interval; a client without an id gets one."""
     telemetry = ctx.cluster.telemetry
-    try:
-        instance = telemetry.subscribe(
-            ctx.broker.node_id,
-            request.client_instance_id,
-            client_attributes(ctx),
-            ctx.connection,
-            ctx.now_ms,
-        )
-    except ApiError as error:
-        return GetTelemetrySubscriptionsResponse(error_code=error.error)
+    instance = telemetry.subscribe(
+        ctx.broker.node_id,
+        request.client_instance_id,
+        client_attributes(ctx),
+        ctx.connection,
+        ctx.now_ms,
+    )
     return GetTelemetrySubscriptionsResponse(
         client_instance_id=instance.instance_id,
         subscription_id=instance.subscription_id,
         accepted_compression_types=list(ACCEPTED_COMPRESSION),
-        push_interval_ms=instance.asked.interval_ms,
+        push_interval_ms=instance.requested.interval_ms,
         telemetry_max_bytes=telemetry.size_max,
         delta_temporality=True,
-        requested_metrics=list(instance.asked.metrics),
+        requested_metrics=list(instance.requested.metrics),
     )
 
 
 def client_attributes(ctx: RequestContext) -> dict[str, str]:
-    """By what subscriptions select clients (ClientMetricsInstanceMetadata)."""
+    """The attributes that subscriptions match (ClientMetricsInstanceMetadata)."""
     connection = ctx.connection
     return {
         "client_id": ctx.client_id,

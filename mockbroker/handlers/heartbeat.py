@@ -1,20 +1,26 @@
-"""Heartbeat: I am alive; is my generation still the current one?"""
+"""Heartbeat (12): extend a member's session, if its generation is the current one."""
 
 from __future__ import annotations
 
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import named, on_group, required
 from mockbroker.handlers.base import Parked, RequestContext, api, deferred
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
-# Answers to Kafka, not failures: they wait until what was written before is replicated.
+# Kafka answers these once all earlier records of the group are replicated.
 ANSWERS = (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
 
 
-@api(ApiKey.HEARTBEAT, versions=(0, 4))
+@api(
+    ApiKey.HEARTBEAT,
+    versions=(0, 4),
+    authorize=required(named(on_group(Operation.READ), "group_id")),
+)
 def heartbeat(
     ctx: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse | Parked[HeartbeatResponse]:
-    """While the coordinator loads, members are told that all is well."""
+    """The response has no error while the coordinator is loading."""
     group_id = request.group_id
     if not group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
@@ -22,7 +28,7 @@ def heartbeat(
     if isinstance(shard, ErrorCode):
         loading = shard is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         return HeartbeatResponse(error_code=ErrorCode.NONE if loading else shard)
-    ctx.cluster.presence.heard(group_id, request.member_id, ctx.connection)
+    ctx.cluster.member_connections.heard(group_id, request.member_id, ctx.connection)
     error = shard.heartbeat(
         group_id, request.member_id, request.group_instance_id, request.generation_id
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from mockbroker.core.configs.alter import Change, alter_incrementally
-from mockbroker.core.errors import ApiError
+from mockbroker.core.configs.alter import Change, Op, alter_incrementally
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import by_handler
 from mockbroker.handlers.base import RequestContext, api
-from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker.handlers.config_authorization import alter_each, config_rules
+from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -16,39 +16,32 @@ from mockbroker_protocol.messages.incremental_alter_configs import (
 )
 
 
-@api(ApiKey.INCREMENTAL_ALTER_CONFIGS, versions=(0, 1))
+@api(
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    versions=(0, 1),
+    authorize=by_handler(*config_rules(Operation.ALTER_CONFIGS)),
+    forwarded=True,
+)
 def incremental_alter_configs(
     ctx: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    """Change the configs of each resource, whole or not at all, or say why not."""
-    counts = Counter((r.resource_type, r.resource_name) for r in request.resources)
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            _alter(ctx, r, counts[r.resource_type, r.resource_name], request.validate_only)
-            for r in request.resources
-        ]
-    )
+    """Apply all changes of each resource, or none and answer its error."""
 
-
-def _alter(
-    ctx: RequestContext, resource: AlterConfigsResource, count: int, validate_only: bool
-) -> AlterConfigsResourceResponse:
-    response = AlterConfigsResourceResponse(
-        error_message=None,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
-    try:
-        if count > 1:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "The resource stands twice in the request.")
+    def alter(resource: AlterConfigsResource) -> None:
         alter_incrementally(
             ctx.cluster,
             ctx.broker,
             (resource.resource_type, resource.resource_name),
             [Change(c.name, c.config_operation, c.value) for c in resource.configs],
-            validate_only=validate_only,
+            validate_only=request.validate_only,
         )
-    except ApiError as error:
-        response.error_code = error.error
-        response.error_message = error.message
-    return response
+
+    return IncrementalAlterConfigsResponse(
+        responses=alter_each(
+            ctx,
+            request.resources,
+            AlterConfigsResourceResponse,
+            alter,
+            needs_value=lambda change: change.config_operation != Op.DELETE,
+        )
+    )

@@ -1,15 +1,26 @@
-"""InitProducerId (key 22): a producer id, for an idempotent or for a transactional producer.
+"""InitProducerId (22): a producer id, for an idempotent or for a transactional producer.
 
-Without a transactional id every request gets a fresh id at epoch 0, whatever id and epoch it came
-with; its timeout is not looked at (Java sends 2147483647). With one, the coordinator gives out the
-next epoch, and whoever held the one before is fenced.
+Without a transactional id every request gets a new id at epoch 0, whatever id and epoch it has; its
+timeout is ignored (Java sends 2147483647). With one, it gets the next epoch from the coordinator,
+which fences the producer with the epoch before.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.handlers.base import Parked, api
+from mockbroker.core.errors import ApiError
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import (
+    AuthHelper,
+    by_handler,
+    on_cluster,
+    on_topic,
+    on_transactional_id,
+    requires,
+)
+from mockbroker.handlers.base import Parked, api, fenced_error
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.init_producer_id import (
     InitProducerIdRequest,
@@ -23,34 +34,46 @@ if TYPE_CHECKING:
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 FENCED_SINCE = 4
-_INVALID_REQUEST = int(ErrorCode.INVALID_REQUEST)
-
-Reply = InitProducerIdResponse | Parked[InitProducerIdResponse]
 
 
-@api(ApiKey.INIT_PRODUCER_ID, versions=(0, 5))
-def init_producer_id(ctx: RequestContext, request: InitProducerIdRequest) -> Reply:
-    """Hand out a producer id that was never handed out before, or its next epoch."""
+@api(
+    ApiKey.INIT_PRODUCER_ID,
+    versions=(0, 5),
+    authorize=by_handler(
+        requires(
+            on_transactional_id(Operation.WRITE),
+            about="if there is one",
+            otherwise="`TRANSACTIONAL_ID_AUTHORIZATION_FAILED`",
+        ),
+        requires(
+            on_cluster(Operation.IDEMPOTENT_WRITE),
+            on_topic(Operation.WRITE),
+            about="any one, for a producer that is idempotent only",
+            otherwise="`CLUSTER_AUTHORIZATION_FAILED`",
+        ),
+    ),
+    refusal=Refusal(fixed={"InitProducerIdResponse": {"producer_epoch": -1}}),
+)
+def init_producer_id(
+    ctx: RequestContext, request: InitProducerIdRequest
+) -> InitProducerIdResponse | Parked[InitProducerIdResponse]:
+    """Allocate a producer id, or the next epoch of one."""
+    transactional_id = request.transactional_id
+    _authorize(AuthHelper(ctx), transactional_id)
     # An id and its epoch come together or not at all (KIP-360).
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
-        return _refused(_INVALID_REQUEST)
-    if request.transactional_id is None:
-        producer_id = ctx.cluster.ids.producer_id(ctx.broker.node_id)
+        raise ApiError(ErrorCode.INVALID_REQUEST)
+    if transactional_id is None:
+        producer_id = ctx.cluster.runtime.ids.producer_id(ctx.broker.node_id)
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
-    if not request.transactional_id:
-        return _refused(_INVALID_REQUEST)
-    return _initialised(ctx, request, request.transactional_id)
-
-
-def _initialised(
-    ctx: RequestContext, request: InitProducerIdRequest, transactional_id: str
-) -> Reply:
+    if not transactional_id:
+        raise ApiError(ErrorCode.INVALID_REQUEST)
     coordinator = ctx.broker.transactions
     if not 0 < request.transaction_timeout_ms <= coordinator.timeout_max_ms:
-        return _refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        raise ApiError(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
     shard = coordinator.shard_of(transactional_id)
     if isinstance(shard, ErrorCode):
-        return _refused(shard)
+        raise ApiError(shard)
     parked: Parked[InitProducerIdResponse] = Parked()
 
     def done(result: Result) -> None:
@@ -66,16 +89,18 @@ def _initialised(
     return parked
 
 
+def _authorize(auth: AuthHelper, transactional_id: str | None) -> None:
+    """Raise ApiError unless the client may be such a producer."""
+    if transactional_id is not None:
+        if not auth.transactional_id(Operation.WRITE, transactional_id):
+            raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    elif not (auth.cluster(Operation.IDEMPOTENT_WRITE) or auth.any_topic(Operation.WRITE)):
+        raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+
+
 def _response(result: InitResult, version: int) -> InitProducerIdResponse:
-    error = result.error
-    if error is ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
-        error = ErrorCode.INVALID_PRODUCER_EPOCH
     return InitProducerIdResponse(
-        error_code=error, producer_id=result.producer_id, producer_epoch=result.epoch
-    )
-
-
-def _refused(error: int) -> InitProducerIdResponse:
-    return InitProducerIdResponse(
-        error_code=error, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
+        error_code=fenced_error(result.error, version, FENCED_SINCE),
+        producer_id=result.producer_id,
+        producer_epoch=result.epoch,
     )

@@ -1,11 +1,14 @@
-"""JoinGroup: ask to be in the next generation of a classic group, and wait for it."""
+"""JoinGroup (11): join the next generation of a classic group, and wait for it."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from mockbroker.core.groups.events import Join, JoinResult
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import named, on_group, required
 from mockbroker.handlers.base import Parked, RequestContext, api
+from mockbroker.handlers.refusals import ErrorDetails, Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.join_group import (
     JoinGroupRequest,
@@ -13,18 +16,32 @@ from mockbroker_protocol.messages.join_group import (
     JoinGroupResponseMember,
 )
 
-# Since v4 a new dynamic member is sent back with its id (KIP-394), since v9 a returning static
-# leader can be told not to assign (KIP-814).
+# Since v4 a new dynamic member gets its id with MEMBER_ID_REQUIRED (KIP-394). Since v9 the response
+# can have a returning static leader skip the assignment (KIP-814).
 MEMBER_ID_REQUIRED_SINCE = 4
 NULL_PROTOCOL_SINCE = 7
 SKIP_ASSIGNMENT_SINCE = 9
 
 
-@api(ApiKey.JOIN_GROUP, versions=(0, 9))
+def _finish_refusal(
+    response: JoinGroupResponse,
+    request: JoinGroupRequest,  # noqa: ARG001
+    details: ErrorDetails,
+) -> None:
+    if details.version >= NULL_PROTOCOL_SINCE:
+        response.protocol_name = None
+
+
+@api(
+    ApiKey.JOIN_GROUP,
+    versions=(0, 9),
+    authorize=required(named(on_group(Operation.READ), "group_id")),
+    refusal=Refusal(finish=_finish_refusal),
+)
 def join_group(
     ctx: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Parked[JoinGroupResponse]:
-    """The order of the checks is that of GroupCoordinatorService.joinGroup."""
+    """The checks are in the order of GroupCoordinatorService.joinGroup."""
     version = ctx.api_version
     groups = ctx.broker.groups
     if not request.group_id:
@@ -46,7 +63,7 @@ def _event(ctx: RequestContext, request: JoinGroupRequest, slot: object) -> Join
     new_member_id = ""
     if not request.member_id:
         prefix = ctx.client_id if instance_id is None else instance_id
-        new_member_id = f"{prefix}-{ctx.cluster.ids.member_suffix()}"
+        new_member_id = f"{prefix}-{ctx.cluster.runtime.ids.member_suffix()}"
     # v0 has no rebalance timeout: the session timeout stands in for it.
     rebalance_ms = request.rebalance_timeout_ms if version else request.session_timeout_ms
     return Join(
@@ -95,7 +112,7 @@ def _refusal(version: int, error: ErrorCode, member_id: str) -> JoinGroupRespons
 
 
 def _protocol_name(version: int, name: str | None) -> str | None:
-    """No protocol is the empty string before v7 and null since."""
+    """Without a protocol the name is "" before v7, null since."""
     if version < NULL_PROTOCOL_SINCE:
         return name or ""
     return name or None

@@ -1,4 +1,4 @@
-"""Where the leader is, told along with the error that sent the client here (KIP-951)."""
+"""The current leader beside the error of a broker that does not lead a partition (KIP-951)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.replication.partition import Partition
     from mockbroker.handlers.base import RequestContext
 
 Node = TypeVar("Node")
@@ -14,7 +14,7 @@ MakeNode = Callable[[int, str, int, str | None], Node]
 
 
 class LeaderHints:
-    """The node endpoints of one response: each leader that was mentioned, once."""
+    """The node endpoints of one response: each leader that it names, once."""
 
     __slots__ = ("_context", "_leaders")
 
@@ -23,7 +23,7 @@ class LeaderHints:
         self._leaders: list[int] = []
 
     def mention(self, partition: Partition) -> tuple[int, int]:
-        """Leader id and epoch of the partition, for the answer about it."""
+        """Leader id and epoch of the partition; the endpoints include the leader."""
         leader_id = partition.leader_id
         if leader_id not in self._leaders:
             self._leaders.append(leader_id)

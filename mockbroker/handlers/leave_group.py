@@ -1,8 +1,10 @@
-"""LeaveGroup: members go at once, not after a session timeout, or are sent away by others."""
+"""LeaveGroup (13): members leave at once, or an administrator removes them."""
 
 from __future__ import annotations
 
 from mockbroker.core.groups.events import Leave, Leaver, LeaveResult
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import named, on_group, required
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.leave_group import (
@@ -14,7 +16,11 @@ from mockbroker_protocol.messages.leave_group import (
 BATCHES_SINCE = 3
 
 
-@api(ApiKey.LEAVE_GROUP, versions=(0, 5))
+@api(
+    ApiKey.LEAVE_GROUP,
+    versions=(0, 5),
+    authorize=required(named(on_group(Operation.READ), "group_id")),
+)
 def leave_group(
     ctx: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse | Parked[LeaveGroupResponse]:

@@ -1,8 +1,10 @@
-"""ListConfigResources (74): which resources have configs (KIP-1142; version 0 is KIP-1000's)."""
+"""ListConfigResources (74): resources with configs (KIP-1142; KIP-1000 for version 0)."""
 
 from __future__ import annotations
 
 from mockbroker.core.configs.alter import ResourceType
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_config_resources import (
@@ -12,11 +14,15 @@ from mockbroker_protocol.messages.list_config_resources import (
 )
 
 
-@api(ApiKey.LIST_CONFIG_RESOURCES, versions=(0, 1))
+@api(
+    ApiKey.LIST_CONFIG_RESOURCES,
+    versions=(0, 1),
+    authorize=clusterwide(Operation.DESCRIBE_CONFIGS, has_message=False),
+)
 def list_config_resources(
     ctx: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """Name the resources of the types asked for; all types when none is named."""
+    """List the resources of the types in the request, or of all types."""
     if ctx.api_version == 0:
         wanted = [int(ResourceType.CLIENT_METRICS)]
     else:

@@ -1,11 +1,11 @@
-"""ListGroups: the groups that this broker coordinates. To see all, a client asks every broker."""
+"""ListGroups (16): the groups that this broker coordinates. A client lists all from all brokers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from mockbroker.core.groups.base import CONSUMER_PROTOCOL_TYPE
-from mockbroker.core.groups.shard import GroupShard
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_group, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_groups import (
@@ -14,13 +14,25 @@ from mockbroker_protocol.messages.list_groups import (
     ListGroupsResponse,
 )
 
-CLASSIC = "classic"
-CONSUMER = "consumer"
+if TYPE_CHECKING:
+    from mockbroker.core.groups.group import Group
 
 
-@api(ApiKey.LIST_GROUPS, versions=(0, 5))
+@api(
+    ApiKey.LIST_GROUPS,
+    versions=(0, 5),
+    authorize=by_handler(
+        requires(
+            on_cluster(Operation.DESCRIBE),
+            on_group(Operation.DESCRIBE),
+            otherwise="left out",
+        ),
+    ),
+)
 def list_groups(ctx: RequestContext, request: ListGroupsRequest) -> ListGroupsResponse:
-    """Filters (states since v4, types since v5) ignore case; an empty one lets all through."""
+    """Filters (states since v4, types since v5) ignore case; an empty filter lets all through."""
+    auth = AuthHelper(ctx)
+    all_groups = auth.cluster(Operation.DESCRIBE)
     states = {state.strip().lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}
     listed: list[ListedGroup] = []
@@ -29,25 +41,18 @@ def list_groups(ctx: RequestContext, request: ListGroupsRequest) -> ListGroupsRe
             return ListGroupsResponse(error_code=shard)
         listed += (
             line
-            for line in _all(shard)
+            for line in map(_line, shard.by_type())
             if (not states or line.group_state.lower() in states)
             and (not types or line.group_type in types)
+            and (all_groups or auth.group(Operation.DESCRIBE, line.group_id))
         )
     return ListGroupsResponse(groups=listed)
 
 
-def _all(shard: GroupShard) -> Iterator[ListedGroup]:
-    for group in shard.groups.values():
-        yield ListedGroup(
-            group_id=group.group_id,
-            protocol_type=group.roster.protocol_type or "",
-            group_state=group.state.value,
-            group_type=CLASSIC,
-        )
-    for consumer in shard.consumers.groups.values():
-        yield ListedGroup(
-            group_id=consumer.group_id,
-            protocol_type=CONSUMER_PROTOCOL_TYPE,
-            group_state=consumer.state.value,
-            group_type=CONSUMER,
-        )
+def _line(group: Group) -> ListedGroup:
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.protocol_type,
+        group_state=group.state_name,
+        group_type=group.group_type,
+    )

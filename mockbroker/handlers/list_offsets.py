@@ -1,8 +1,8 @@
-"""ListOffsets (key 2): offsets of partitions by timestamp, or by one of the special values.
+"""ListOffsets (2): offsets of partitions by timestamp, or by a special value.
 
-The special values are negative and each came with some version; below that version, and for any
-other negative number, the partition is answered 35. Who asks decides how far the log reaches: a
-consumer up to the high watermark or last stable offset, a replica or debugger up to the log's end.
+Special values are negative, and each has a first version. Before it, and for other negative values,
+the error is UNSUPPORTED_VERSION. A consumer gets offsets up to the high watermark or last stable
+offset, a replica or debugger up to the log end offset.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import each_row, on_topic
 from mockbroker.handlers.base import api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_offsets import (
@@ -59,9 +61,13 @@ _INVALID_REQUEST = int(ErrorCode.INVALID_REQUEST)
 _OFFSET_NOT_AVAILABLE = int(ErrorCode.OFFSET_NOT_AVAILABLE)
 
 
-@api(ApiKey.LIST_OFFSETS, versions=(1, 11))
+@api(
+    ApiKey.LIST_OFFSETS,
+    versions=(1, 11),
+    authorize=each_row(on_topic(Operation.DESCRIBE)),
+)
 def list_offsets(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Answer each partition once; one that is named twice is refused."""
+    """Answer each partition once; a partition named twice is refused."""
     topics = ctx.image.topics
     repeated = _repeated(request)
     answers: dict[str, ListOffsetsTopicResponse] = {}
@@ -114,7 +120,7 @@ def _look_up(
     partition: Partition,
     response: ListOffsetsPartitionResponse,
 ) -> None:
-    """Fill in one partition's answer (Partition.fetchOffsetForTimestamp)."""
+    """Fill the response of one partition (Partition.fetchOffsetForTimestamp)."""
     replica = partition.replica(ctx.broker.node_id)
     if ctx.broker.log_dirs.lost(partition):
         response.error_code = _STORAGE_ERROR
@@ -136,7 +142,7 @@ def _look_up(
     fetchable = log.end_offset
     settled = True
     if request.replica_id == CONSUMER:
-        # A new leader that has not heard how far its own epoch's start was replicated.
+        # The high watermark of a new leader may be below the start of its epoch.
         settled = partition.leader_epoch_start_offset <= replica.high_watermark
         fetchable = replica.high_watermark
         if request.isolation_level == READ_COMMITTED:
@@ -165,10 +171,9 @@ def _not_settled(ctx: RequestContext) -> int:
 
 
 def _find(log: ReplicaLog, timestamp: int) -> tuple[int, int, int]:
-    """(timestamp, offset, leader epoch) of what was asked for; -1 throughout when there is none.
+    """(timestamp, offset, leader epoch); -1 for each if no record is found.
 
-    Nothing is tiered here, so the values about remote storage find nothing, and the local log
-    starts where the log starts.
+    There is no tiered storage: its values find nothing, and the local log is the whole log.
     """
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, log.start_offset, log.epochs.earliest(log.start_offset)

@@ -1,12 +1,15 @@
-"""ListPartitionReassignments (46): which partitions are on the move (KIP-455)."""
+"""ListPartitionReassignments (46): the ongoing reassignments (KIP-455)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.topic import Topic
+from mockbroker.core.metadata.topic import Topic
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -16,11 +19,17 @@ from mockbroker_protocol.messages.list_partition_reassignments import (
 )
 
 
-@api(ApiKey.LIST_PARTITION_REASSIGNMENTS, versions=(0, 0))
+@api(
+    ApiKey.LIST_PARTITION_REASSIGNMENTS,
+    versions=(0, 0),
+    authorize=clusterwide(Operation.DESCRIBE),
+    forwarded=True,
+    refusal=Refusal(rows=("topics", "partitions")),
+)
 def list_partition_reassignments(
     ctx: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """List what is under way among the partitions asked for, or everywhere."""
+    """List the reassignments of the partitions in the request, or of all."""
     cluster = ctx.cluster
     wanted: list[tuple[Topic | None, Iterable[int]]] = (
         [(topic, range(len(topic.partitions))) for topic in cluster.topics.values()]

@@ -1,15 +1,16 @@
-"""ListTransactions (key 66): the transactional ids that this broker coordinates (KIP-664).
+"""ListTransactions (66): the transactional ids that this broker coordinates (KIP-664).
 
-The filters all have to let an id through; what cannot be a state is told back.
+An id is listed if all filters let it through. The response names unknown states of a filter.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from mockbroker.core.groups.consumer.regex import InvalidRegexError, compile_regex
+from mockbroker.core.patterns import InvalidPatternError, Pattern, compile_pattern
+from mockbroker.core.security.acls import Operation
 from mockbroker.core.txn.states import State
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_transactional_id, requires
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_transactions import (
@@ -24,17 +25,22 @@ if TYPE_CHECKING:
 NAMES = {state.value for state in State}
 
 
-@api(ApiKey.LIST_TRANSACTIONS, versions=(0, 2))
+@api(
+    ApiKey.LIST_TRANSACTIONS,
+    versions=(0, 2),
+    authorize=by_handler(requires(on_transactional_id(Operation.DESCRIBE), otherwise="left out")),
+)
 def list_transactions(
     ctx: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
-    """List what the filters let through."""
+    """List the transactional ids that match the filters."""
     pattern = None
     if request.transactional_id_pattern:
         try:
-            pattern = compile_regex(request.transactional_id_pattern)
-        except InvalidRegexError:
+            pattern = compile_pattern(request.transactional_id_pattern)
+        except InvalidPatternError:
             return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    auth = AuthHelper(ctx)
     found: list[TransactionState] = []
     for shard in ctx.broker.transactions.shards():
         if isinstance(shard, ErrorCode):
@@ -43,6 +49,7 @@ def list_transactions(
             TransactionState(line.transactional_id, line.producer_id, line.state.value)
             for line in shard.transactions.values()
             if _passes(line, request, pattern, ctx.now_ms)
+            and auth.transactional_id(Operation.DESCRIBE, line.transactional_id)
         ]
     return ListTransactionsResponse(
         unknown_state_filters=[name for name in request.state_filters if name not in NAMES],
@@ -53,7 +60,7 @@ def list_transactions(
 def _passes(
     transaction: TransactionalId,
     request: ListTransactionsRequest,
-    pattern: re.Pattern[str] | None,
+    pattern: Pattern | None,
     now_ms: int,
 ) -> bool:
     if transaction.state is State.DEAD:

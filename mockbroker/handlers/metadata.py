@@ -1,9 +1,8 @@
 """Metadata (3): brokers, topics, partitions, leaders.
 
-The hottest of the administrative requests: clients ask on connecting, on every leader change, and
-some for all topics every few seconds. So each topic is encoded once per version and kept with the
-topic until it changes, and an answer is put together from those pieces; full answers are kept
-whole. Ten thousand partitions are then one join of bytes.
+Clients send it when they connect and at each change of a leader; some ask for all topics every few
+seconds. So a topic is encoded once per version and listener, and the bytes are kept with the topic
+until it changes. A response is joined from these bytes; a response about all topics is kept whole.
 """
 
 from __future__ import annotations
@@ -12,15 +11,17 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mockbroker.core.errors import ApiError
-from mockbroker.core.image import Endpoint, Image
-from mockbroker.core.partition import Partition
+from mockbroker.core.metadata.image import Endpoint, Image
+from mockbroker.core.metadata.topic import INTERNAL_TOPICS, Topic, why_invalid_name
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.security.acls import Operation, ResourceType
 from mockbroker.core.security.authorized_operations import (
-    CLUSTER_OPERATIONS,
     NOT_ASKED,
     TOPIC_OPERATIONS,
 )
-from mockbroker.core.topic import INTERNAL_TOPICS, Topic, why_invalid_name
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_cluster, on_topic, requires
 from mockbroker.handlers.base import EncodedResponse, RequestContext, api
+from mockbroker.handlers.refusals import ErrorDetails, Refusal
 from mockbroker.handlers.throttling import MutationQuota
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import response_codec
@@ -35,129 +36,185 @@ from mockbroker_protocol.messages.metadata import (
 from mockbroker_protocol.types import ZERO_UUID
 
 FIRST_FLEXIBLE_VERSION = 9
-_NONE_OFFLINE: list[int] = []  # of all partitions with nothing amiss; never written to
-CLUSTER_OPERATIONS_UNTIL = 10  # DescribeCluster tells them afterwards
+TOPIC_IDS_SINCE = 12
+CLUSTER_OPERATIONS_UNTIL = 10  # DescribeCluster has them since
+_NONE_OFFLINE: list[int] = []  # shared by all partitions without offline replicas; never changed
+_DENIED = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-class Shape(NamedTuple):
-    """What decides the bytes of a topic's piece."""
+class TopicEncoding(NamedTuple):
+    """What the bytes of a topic depend on, apart from the topic."""
 
     version: int
     listener: str
-    operations: bool  # topic authorized operations asked for
+    operations: bool  # whether the response has topic authorized operations
 
 
-@api(ApiKey.METADATA, versions=(0, 13))
-def metadata(ctx: RequestContext, request: MetadataRequest) -> EncodedResponse | MetadataResponse:
-    """Answer for the topics asked for, creating missing ones where Kafka would."""
-    image, version = ctx.image, ctx.api_version
-    shape = Shape(version, ctx.listener, request.include_topic_authorized_operations)
-    topics = request.topics
-    asked = version <= CLUSTER_OPERATIONS_UNTIL and request.include_cluster_authorized_operations
-    cluster_operations = CLUSTER_OPERATIONS if asked else NOT_ASKED
-    if topics is None or asks_for_all(request, version):
-        key = ("metadata", shape, cluster_operations)
-        whole = image.memo.get(key)
-        if not isinstance(whole, EncodedResponse):
-            pieces = [piece(image, topic, shape) for topic in image.topics.values()]
-            whole = assemble(ctx, shape, cluster_operations, pieces)
-            image.memo[key] = whole
-        return whole
-    malformed = why_malformed(topics, version)
-    if malformed is not None:
-        return _refuse(topics, malformed)
-    return assemble(ctx, shape, cluster_operations, _named_pieces(ctx, request, topics, shape))
+def _name_all(response: MetadataResponse, request: MetadataRequest, details: ErrorDetails) -> None:  # noqa: ARG001
+    """A topic of a request by id has the empty name in Kafka's error response, not null."""
+    for topic in response.topics:
+        topic.name = topic.name or ""
 
 
-def asks_for_all(request: MetadataRequest, version: int) -> bool:
-    """Whether a request is about every topic."""
-    return request.topics is None or (version == 0 and not request.topics)
+@api(
+    ApiKey.METADATA,
+    versions=(0, 13),
+    authorize=by_handler(
+        requires(on_topic(Operation.DESCRIBE), about="each one named"),
+        requires(
+            on_topic(Operation.DESCRIBE), about="when all are asked for", otherwise="left out"
+        ),
+        requires(
+            on_cluster(Operation.CREATE),
+            on_topic(Operation.CREATE),
+            about="each one to be created automatically",
+        ),
+        requires(
+            on_cluster(Operation.DESCRIBE), about="for its operations", otherwise="no operations"
+        ),
+    ),
+    refusal=Refusal(rows=("topics",), finish=_name_all),
+)
+def metadata(ctx: RequestContext, request: MetadataRequest) -> EncodedResponse:
+    """Describe the topics of the request, and create missing ones where Kafka would."""
+    version, topics = ctx.api_version, request.topics
+    encoding = TopicEncoding(version, ctx.listener, request.include_topic_authorized_operations)
+    auth = AuthHelper(ctx)
+    cluster_operations = NOT_ASKED
+    if version <= CLUSTER_OPERATIONS_UNTIL and request.include_cluster_authorized_operations:
+        cluster_operations = auth.cluster_operations()
+    if topics is None or (version == 0 and not topics):
+        return _all_topics(ctx, auth, encoding, cluster_operations)
+    _check(topics, version)
+    ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
+    if ids:  # names in the same request are ignored
+        encoded = _topics_by_id(auth, encoding, ids)
+    else:
+        names = dict.fromkeys(topic.name or "" for topic in topics)
+        create = request.allow_auto_topic_creation
+        encoded = _topics_by_name(auth, encoding, names, create=create)
+    return _join(ctx, encoding, cluster_operations, encoded)
 
 
-def why_malformed(topics: list[MetadataRequestTopic], version: int) -> ErrorCode | None:
-    """Names came first; ids may stand in for them from version 12 on."""
-    if version < 12:
+def _all_topics(
+    ctx: RequestContext, auth: AuthHelper, encoding: TopicEncoding, cluster_operations: int
+) -> EncodedResponse:
+    image = ctx.image
+    if ctx.cluster.authorizer is not None:
+        encoded = [
+            _existing(auth, topic, encoding)
+            for topic in image.topics.values()
+            if auth.topic(Operation.DESCRIBE, topic.name)
+        ]
+        return _join(ctx, encoding, cluster_operations, encoded)
+    key = ("metadata", encoding, cluster_operations)
+    whole = image.memo.get(key)
+    if not isinstance(whole, EncodedResponse):
+        encoded = [_encoded(image, topic, encoding) for topic in image.topics.values()]
+        whole = image.memo[key] = _join(ctx, encoding, cluster_operations, encoded)
+    return whole
+
+
+def _check(topics: list[MetadataRequestTopic], version: int) -> None:
+    """Raise ApiError if a topic is named in a way that the version does not have."""
+    if version < TOPIC_IDS_SINCE:
         if any(topic.name is None or topic.topic_id != ZERO_UUID for topic in topics):
-            return ErrorCode.INVALID_REQUEST
+            raise ApiError(ErrorCode.INVALID_REQUEST)
     elif any(topic.name is None for topic in topics) and all(
         topic.topic_id == ZERO_UUID for topic in topics
     ):
-        return ErrorCode.UNKNOWN_SERVER_ERROR  # a broker stumbles over the null
-    return None
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a broker has a NullPointerException
 
 
-def _refuse(topics: list[MetadataRequestTopic], error: ErrorCode) -> MetadataResponse:
-    return MetadataResponse(
-        error_code=error,
-        topics=[
-            MetadataResponseTopic(
-                error_code=error,
-                name=topic.name or "",
-                topic_id=topic.topic_id,
-            )
-            for topic in topics
-        ],
-    )
+def _topics_by_id(auth: AuthHelper, encoding: TopicEncoding, ids: Iterable[bytes]) -> list[bytes]:
+    """Unknown ids first, unauthorized topics last. Ids are not secret, so these have theirs."""
+    unknown, described, denied = [], [], []
+    for topic_id in ids:
+        topic = auth.ctx.image.topics_by_id.get(topic_id)
+        if topic is None:
+            unknown.append(_error(encoding, ErrorCode.UNKNOWN_TOPIC_ID, None, topic_id))
+        elif auth.topic(Operation.DESCRIBE, topic.name):
+            described.append(_existing(auth, topic, encoding))
+        else:
+            denied.append(_error(encoding, _DENIED, None, topic_id))
+    return unknown + described + denied
 
 
-def _named_pieces(
-    ctx: RequestContext,
-    request: MetadataRequest,
-    topics: list[MetadataRequestTopic],
-    shape: Shape,
+def _topics_by_name(
+    auth: AuthHelper, encoding: TopicEncoding, names: Iterable[str], *, create: bool
 ) -> list[bytes]:
-    image = ctx.image
-    ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
-    if ids:  # names in the same request are not looked at
-        found = [(topic_id, image.topics_by_id.get(topic_id)) for topic_id in ids]
-        return [
-            piece(image, topic, shape)
-            if topic is not None
-            else encode_topic(
-                MetadataResponseTopic(
-                    error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
-                ),
-                shape.version,
-            )
-            for topic_id, topic in found
-        ]
-    may_create = request.allow_auto_topic_creation and ctx.cluster.config(
-        "auto.create.topics.enable"
+    """Topics that exist, those that do not, those the client may not create or not describe."""
+    ctx = auth.ctx
+    create = create and ctx.cluster.config("auto.create.topics.enable")
+    existing, missing, not_created, denied = [], [], [], []
+    for name in names:
+        topic = ctx.image.topics.get(name)
+        if not auth.topic(Operation.DESCRIBE, name):
+            denied.append(_error(encoding, _DENIED, name))
+        elif topic is not None:
+            existing.append(_existing(auth, topic, encoding))
+        elif create and not (auth.cluster(Operation.CREATE) or auth.topic(Operation.CREATE, name)):
+            internal = name in INTERNAL_TOPICS
+            not_created.append(_error(encoding, _DENIED, name, is_internal=internal))
+        else:
+            missing.append(_missing(auth, encoding, name, create=create))
+    return existing + missing + not_created + denied
+
+
+def _existing(auth: AuthHelper, topic: Topic, encoding: TopicEncoding) -> bytes:
+    image = auth.ctx.image
+    if not encoding.operations or auth.ctx.cluster.authorizer is None:
+        return _encoded(image, topic, encoding)
+    described = describe_topic(image, topic, encoding)
+    described.topic_authorized_operations = auth.operations(ResourceType.TOPIC, topic.name)
+    return _encode_topic(described, encoding.version)
+
+
+def _missing(auth: AuthHelper, encoding: TopicEncoding, name: str, *, create: bool) -> bytes:
+    error = missing_topic_error(name)
+    if create and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        auto_create(auth.ctx, name)
+    kind = ResourceType.TOPIC
+    operations = auth.operations(kind, name) if encoding.operations else NOT_ASKED
+    internal = name in INTERNAL_TOPICS
+    return _error(encoding, error, name, is_internal=internal, operations=operations)
+
+
+def _error(
+    encoding: TopicEncoding,
+    error: int,
+    name: str | None,
+    topic_id: bytes = ZERO_UUID,
+    *,
+    is_internal: bool = False,
+    operations: int = NOT_ASKED,
+) -> bytes:
+    """A topic without partitions."""
+    topic = MetadataResponseTopic(
+        error_code=error,
+        name=name,
+        topic_id=topic_id,
+        is_internal=is_internal,
+        topic_authorized_operations=operations,
     )
-    pieces = []
-    for name in dict.fromkeys(topic.name or "" for topic in topics):
-        topic = image.topics.get(name)
-        if topic is not None:
-            pieces.append(piece(image, topic, shape))
-            continue
-        error = missing_topic_error(name)
-        if may_create and error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            auto_create(ctx, name)
-        missing = MetadataResponseTopic(
-            error_code=error,
-            name=name,
-            is_internal=name in INTERNAL_TOPICS,
-            topic_authorized_operations=TOPIC_OPERATIONS if shape.operations else NOT_ASKED,
-        )
-        pieces.append(encode_topic(missing, shape.version))
-    return pieces
+    return _encode_topic(topic, encoding.version)
 
 
 def missing_topic_error(name: str) -> ErrorCode:
-    """What a topic that does not exist is answered with."""
+    """The error of a topic that does not exist."""
     if why_invalid_name(name) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 def auto_create(ctx: RequestContext, name: str) -> None:
-    """Create a topic for the next request to see.
+    """Create a topic. The response of this request does not have it yet.
 
-    Kafka sends the creation to the controller and answers before it is done; what fails there, the
-    client never hears of, its quota of changes included.
+    Kafka answers before the controller has created the topic, so no error of the creation reaches
+    the client, not even that of its quota.
     """
     cluster = ctx.cluster
-    if not ctx.broker.hears_controller:
+    if not ctx.broker.has_newest_image:
         return
     try:
         if cluster.quotas.throttling is not None:
@@ -167,34 +224,33 @@ def auto_create(ctx: RequestContext, name: str) -> None:
         return
 
 
-# -- topics to bytes
-# ---------------------------------------------------------------------------------
+# -- encoding --------------------------------------------------------------------------------------
 
 
-def describe_topic(image: Image, topic: Topic, shape: Shape) -> MetadataResponseTopic:
-    """What Metadata tells of an existing topic."""
-    reachable = image.reachable_brokers(shape.listener)
-    sound = _sound_brokers(image, shape.listener)
+def describe_topic(image: Image, topic: Topic, encoding: TopicEncoding) -> MetadataResponseTopic:
+    """An existing topic, with all operations if the encoding has operations."""
+    reachable = image.reachable_brokers(encoding.listener)
+    intact = _brokers_without_failed_dirs(image, encoding.listener)
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=[
-            # By position and without a look at each replica: there may be ten thousand.
+            # By position, and without a loop over the replicas: there may be ten thousand.
             MetadataResponsePartition(
                 0, p.index, p.leader_id, p.leader_epoch, p.replicas, p.isr, _NONE_OFFLINE
             )
-            if p.leader_id in reachable and sound.issuperset(p.replicas)
-            else _describe_partition(image, reachable, p, shape)
+            if p.leader_id in reachable and intact.issuperset(p.replicas)
+            else _describe_partition(image, reachable, p, encoding)
             for p in topic.partitions
         ],
-        topic_authorized_operations=TOPIC_OPERATIONS if shape.operations else NOT_ASKED,
+        topic_authorized_operations=TOPIC_OPERATIONS if encoding.operations else NOT_ASKED,
     )
 
 
-def _sound_brokers(image: Image, listener: str) -> frozenset[int]:
-    """The reachable ones with all their log directories: no replica on them is offline."""
-    key = ("sound brokers", listener)
+def _brokers_without_failed_dirs(image: Image, listener: str) -> frozenset[int]:
+    """The reachable brokers without a failed log directory: none of their replicas is offline."""
+    key = ("brokers without failed directories", listener)
     known = image.memo.get(key)
     if not isinstance(known, frozenset):
         known = image.memo[key] = frozenset(
@@ -206,19 +262,19 @@ def _sound_brokers(image: Image, listener: str) -> frozenset[int]:
 
 
 def _describe_partition(
-    image: Image, reachable: dict[int, Endpoint], partition: Partition, shape: Shape
+    image: Image, reachable: dict[int, Endpoint], partition: Partition, encoding: TopicEncoding
 ) -> MetadataResponsePartition:
-    """What Metadata tells of a partition that may lack a leader or replicas."""
+    """A partition that may have offline replicas or no leader."""
     replicas, isr = partition.replicas, partition.isr
     offline = image.offline_replicas(partition, reachable)
     leader_id = partition.leader_id
     error = 0
-    if shape.version == 0 and offline:
+    if encoding.version == 0 and offline:
         replicas = [node_id for node_id in replicas if node_id in reachable]
         isr = [node_id for node_id in isr if node_id in reachable]
         error = int(ErrorCode.REPLICA_NOT_AVAILABLE)
     if leader_id not in reachable:
-        lacks_listener = leader_id in image.brokers and shape.version >= 6
+        lacks_listener = leader_id in image.brokers and encoding.version >= 6
         error = ErrorCode.LISTENER_NOT_FOUND if lacks_listener else ErrorCode.LEADER_NOT_AVAILABLE
         leader_id = -1
     return MetadataResponsePartition(
@@ -232,24 +288,24 @@ def _describe_partition(
     )
 
 
-def piece(image: Image, topic: Topic, shape: Shape) -> bytes:
-    """The bytes of `topic` inside an answer of this shape, kept until the topic changes."""
-    encoded = topic.memo.get(shape)
+def _encoded(image: Image, topic: Topic, encoding: TopicEncoding) -> bytes:
+    """The bytes of a topic, kept until it changes."""
+    encoded = topic.memo.get(encoding)
     if not isinstance(encoded, bytes):
-        encoded = encode_topic(describe_topic(image, topic, shape), shape.version)
-        topic.memo[shape] = encoded
+        encoded = _encode_topic(describe_topic(image, topic, encoding), encoding.version)
+        topic.memo[encoding] = encoded
     return encoded
 
 
-_CUTS: dict[int, slice] = {}  # by version: where the topic of an otherwise empty answer stands
+_CUTS: dict[int, slice] = {}  # by version: the place of a topic in a response with nothing else
 
 
 def _encode(response: MetadataResponse, version: int) -> bytes:
     return b"".join(response_codec(ApiKey.METADATA, version).encode(response))
 
 
-def encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
-    """One element of the array of topics, cut out of an answer that holds nothing else."""
+def _encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
+    """One element of the array of topics, cut out of a response with nothing else."""
     cut = _CUTS.get(version)
     if cut is None:
         end_of_count, tail = _around_topics(MetadataResponse(), version)
@@ -258,9 +314,9 @@ def encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
 
 
 def _around_topics(response: MetadataResponse, version: int) -> tuple[int, bytes]:
-    """Where the count of topics ends in `response`, which has none, and the bytes behind it.
+    """Where the count of topics ends in a response without topics, and the bytes behind it.
 
-    The answers without and with a topic are equal up to the last byte of the count.
+    The response with a topic is equal up to the last byte of the count.
     """
     without = _encode(response, version)
     response.topics = [MetadataResponseTopic()]
@@ -270,23 +326,25 @@ def _around_topics(response: MetadataResponse, version: int) -> tuple[int, bytes
     return end, without[end:]
 
 
-def assemble(
-    ctx: RequestContext, shape: Shape, cluster_operations: int, pieces: Iterable[bytes]
+def _join(
+    ctx: RequestContext, encoding: TopicEncoding, cluster_operations: int, topics: list[bytes]
 ) -> EncodedResponse:
-    pieces = list(pieces)
-    head, tail = _envelope(ctx, shape, cluster_operations)
-    count = _array_count(len(pieces), shape.version)
-    return EncodedResponse([b"".join((head, count, *pieces, tail))])
+    """The response about encoded topics."""
+    head, tail = _envelope(ctx, encoding, cluster_operations)
+    count = _array_count(len(topics), encoding.version)
+    return EncodedResponse([b"".join((head, count, *topics, tail))])
 
 
-def _envelope(ctx: RequestContext, shape: Shape, cluster_operations: int) -> tuple[bytes, bytes]:
-    """The answer's bytes before the count of topics and after the topics."""
+def _envelope(
+    ctx: RequestContext, encoding: TopicEncoding, cluster_operations: int
+) -> tuple[bytes, bytes]:
+    """The response's bytes before the count of topics, and after the topics."""
     image = ctx.image
-    key = ("metadata envelope", shape.version, shape.listener, cluster_operations)
+    key = ("metadata envelope", encoding.version, encoding.listener, cluster_operations)
     known = image.memo.get(key)
     if isinstance(known, tuple):
         return known
-    reachable = image.reachable_brokers(shape.listener)
+    reachable = image.reachable_brokers(encoding.listener)
     response = MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -298,15 +356,15 @@ def _envelope(ctx: RequestContext, shape: Shape, cluster_operations: int) -> tup
         controller_id=image.controller_id,
         cluster_authorized_operations=cluster_operations,
     )
-    end, tail = _around_topics(response, shape.version)
-    start = end - len(_array_count(0, shape.version))
-    envelope = (_encode(response, shape.version)[:start], tail)
+    end, tail = _around_topics(response, encoding.version)
+    start = end - len(_array_count(0, encoding.version))
+    envelope = (_encode(response, encoding.version)[:start], tail)
     image.memo[key] = envelope
     return envelope
 
 
 def _array_count(count: int, version: int) -> bytes:
-    """The length of an array as it stands on the wire in this version."""
+    """The encoded length of an array."""
     if version < FIRST_FLEXIBLE_VERSION:
         return count.to_bytes(4, "big")
     number = count + 1

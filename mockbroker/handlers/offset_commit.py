@@ -1,10 +1,13 @@
-"""OffsetCommit: keep how far a group has read."""
+"""OffsetCommit (8): commit the offsets of a group."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from mockbroker.core.groups.offsets import NO_TIMESTAMP, OffsetAndMetadata
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import each_row, named, on_group, on_topic
 from mockbroker.handlers.base import Parked, RequestContext, api, deferred
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_commit import (
@@ -23,35 +26,40 @@ KEEP_FOR_RETENTION = -1  # retention_time_ms: no expiry of its own
 NONE = ErrorCode.NONE
 
 
-class Line(NamedTuple):
-    """One partition of the request whose topic and partition exist."""
+class ExistingPartition(NamedTuple):
+    """A partition of the request that exists."""
 
-    entry: int  # the place of its topic in the request
+    entry: int  # the index of its topic in the request
     topic: str
     topic_id: bytes
     partition: OffsetCommitRequestPartition
 
 
-@api(ApiKey.OFFSET_COMMIT, versions=(2, 10))
+@api(
+    ApiKey.OFFSET_COMMIT,
+    versions=(2, 10),
+    authorize=each_row(
+        on_topic(Operation.READ),
+        ids_since=TOPIC_IDS_SINCE,
+        first=(named(on_group(Operation.READ), "group_id"),),
+        refused_first=True,
+    ),
+)
 def offset_commit(
     ctx: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Parked[OffsetCommitResponse]:
-    """What does not exist is refused by itself; what is wrong with the group, everywhere."""
-    answer = _Answer()
-    lines: list[Line] = []
+    """A missing partition has an error of its own; an error of the group is for all others."""
+    builder = _ResponseBuilder()
+    existing: list[ExistingPartition] = []
     for entry, topic in enumerate(request.topics):
-        _sort_out(ctx, entry, topic, lines, answer)
-    return _commit(ctx, request, lines, answer) if lines else answer.response
+        existing += _existing(ctx, entry, topic, builder)
+    return _commit(ctx, request, existing, builder) if existing else builder.response
 
 
-def _sort_out(
-    ctx: RequestContext,
-    entry: int,
-    topic: OffsetCommitRequestTopic,
-    lines: list[Line],
-    answer: _Answer,
-) -> None:
-    """Keep the partitions that exist, answer for the others."""
+def _existing(
+    ctx: RequestContext, entry: int, topic: OffsetCommitRequestTopic, builder: _ResponseBuilder
+) -> Iterator[ExistingPartition]:
+    """The partitions of a topic that exist; the builder gets the errors of the others."""
     image = ctx.image
     if ctx.api_version >= TOPIC_IDS_SINCE:
         found = image.topics_by_id.get(topic.topic_id)
@@ -63,20 +71,23 @@ def _sort_out(
     for partition in topic.partitions:
         index = partition.partition_index
         if found is not None and 0 <= index < count:
-            lines.append(Line(entry, found.name, found.topic_id, partition))
+            yield ExistingPartition(entry, found.name, found.topic_id, partition)
         else:
             error = missing if found is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             name = topic.name if found is None else found.name
-            answer.refuse(name, topic.topic_id, index, error)
+            builder.add_missing(name, topic.topic_id, index, error)
 
 
 def _commit(
-    ctx: RequestContext, request: OffsetCommitRequest, lines: list[Line], answer: _Answer
+    ctx: RequestContext,
+    request: OffsetCommitRequest,
+    existing: list[ExistingPartition],
+    builder: _ResponseBuilder,
 ) -> OffsetCommitResponse | Parked[OffsetCommitResponse]:
     group_id = request.group_id
     shard = ctx.broker.groups.shard_of(group_id)
     if isinstance(shard, ErrorCode):
-        return answer.add_all(lines, shard)
+        return builder.add_all(existing, shard)
     error = shard.check_commit(
         group_id,
         request.member_id,
@@ -90,36 +101,34 @@ def _commit(
         version=ctx.api_version,
     )
     if error is not NONE:
-        return answer.add_all(lines, error)
+        return builder.add_all(existing, error)
     metadata_max = ctx.broker.groups.offset_metadata_max
     commits: list[tuple[str, int, OffsetAndMetadata]] = []
-    outcome: list[ErrorCode] = []
+    errors: list[ErrorCode] = []
     now_ms = shard.now_ms(group_id)
-    for _, topic, topic_id, partition in lines:
+    group = shard.groups[group_id]
+    for _, topic, topic_id, partition in existing:
         metadata = partition.committed_metadata
         if metadata is not None and len(metadata) > metadata_max:
-            outcome.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
-            continue
-        refused = shard.consumers.check_partition(
-            group_id,
-            request.member_id,
-            request.generation_id_or_member_epoch,
-            topic_id,
-            partition.partition_index,
-        )
-        if refused is not NONE:
-            outcome.append(refused)
-            continue
-        value = _value(partition, topic_id, now_ms, request.retention_time_ms)
-        commits.append((topic, partition.partition_index, value))
-        outcome.append(NONE)
+            error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+        else:
+            error = group.check_partition(
+                request.member_id,
+                request.generation_id_or_member_epoch,
+                topic_id,
+                partition.partition_index,
+            )
+        errors.append(error)
+        if error is NONE:
+            value = _value(partition, topic_id, now_ms, request.retention_time_ms)
+            commits.append((topic, partition.partition_index, value))
 
-    def whole(error: ErrorCode) -> OffsetCommitResponse:
-        for line, verdict in zip(lines, outcome, strict=True):
-            answer.add(line, error or verdict)
-        return answer.response
+    def response(failure: ErrorCode) -> OffsetCommitResponse:
+        for partition, error in zip(existing, errors, strict=True):
+            builder.add(partition, failure or error)
+        return builder.response
 
-    return deferred(shard, whole, shard.commit(group_id, commits))
+    return deferred(shard, response, shard.commit(group_id, commits, ctx.seq))
 
 
 def _value(
@@ -136,11 +145,11 @@ def _value(
     )
 
 
-class _Answer:
-    """The response as it grows.
+class _ResponseBuilder:
+    """OffsetCommitResponse.Builder.
 
-    Topics are as the request has them. Only once a partition has been refused are entries of the
-    same topic taken together (OffsetCommitResponse.Builder.merge).
+    Topics are those of the request. Once a partition is missing, entries of the same topic are
+    merged.
     """
 
     __slots__ = ("_merging", "_topics", "response")
@@ -150,21 +159,21 @@ class _Answer:
         self._topics: dict[str | bytes | int, OffsetCommitResponseTopic] = {}
         self._merging = False
 
-    def refuse(self, name: str, topic_id: bytes, index: int, error: ErrorCode) -> None:
-        """A partition that does not exist. All of these come before the first `add`."""
+    def add_missing(self, name: str, topic_id: bytes, index: int, error: ErrorCode) -> None:
+        """Add the error of a partition that does not exist. All of these come before any `add`."""
         self._merging = True
         self._put(_identity(name, topic_id), name, topic_id, index, error)
 
-    def add(self, line: Line, error: ErrorCode) -> None:
-        """The outcome of a partition that exists."""
-        _, name, topic_id, partition = line
-        key = _identity(name, topic_id) if self._merging else line.entry
+    def add(self, existing: ExistingPartition, error: ErrorCode) -> None:
+        """Add the error, which may be NONE, of a partition that exists."""
+        entry, name, topic_id, partition = existing
+        key = _identity(name, topic_id) if self._merging else entry
         self._put(key, name, topic_id, partition.partition_index, error)
 
-    def add_all(self, lines: list[Line], error: ErrorCode) -> OffsetCommitResponse:
-        """The same outcome for all of them, and the whole."""
-        for line in lines:
-            self.add(line, error)
+    def add_all(self, existing: list[ExistingPartition], error: ErrorCode) -> OffsetCommitResponse:
+        """The response with one error for all of them."""
+        for partition in existing:
+            self.add(partition, error)
         return self.response
 
     def _put(
@@ -180,5 +189,5 @@ class _Answer:
 
 
 def _identity(name: str, topic_id: bytes) -> str | bytes:
-    """What tells topics apart: the name, or the id of a topic that nobody knows by name."""
+    """The name of a topic, or its id if it has none."""
     return name or topic_id

@@ -1,7 +1,16 @@
-"""OffsetDelete: forget a group's offsets of topics that none of its members reads (KIP-496)."""
+"""OffsetDelete (47): delete offsets of topics to which no member is subscribed (KIP-496)."""
 
 from __future__ import annotations
 
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import (
+    AuthHelper,
+    named,
+    on_group,
+    on_topic,
+    required,
+    requires,
+)
 from mockbroker.handlers.base import Parked, RequestContext, api, deferred
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_delete import (
@@ -12,17 +21,27 @@ from mockbroker_protocol.messages.offset_delete import (
 )
 
 
-@api(ApiKey.OFFSET_DELETE, versions=(0, 0))
+@api(
+    ApiKey.OFFSET_DELETE,
+    versions=(0, 0),
+    authorize=required(
+        named(on_group(Operation.DELETE), "group_id"), rules=(requires(on_topic(Operation.READ)),)
+    ),
+)
 def offset_delete(
     ctx: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse | Parked[OffsetDeleteResponse]:
-    """Partitions that do not exist are refused by themselves; a bad group refuses all."""
+    """An error of the group refuses all; a partition that does not exist has its own error."""
+    auth = AuthHelper(ctx)
+    denied: dict[tuple[str, int], ErrorCode] = {}
     unknown: dict[tuple[str, int], ErrorCode] = {}
     known: list[tuple[str, int]] = []
     for topic in request.topics:
         for line in topic.partitions:
             key = (topic.name, line.partition_index)
-            if ctx.image.partition(*key) is None:
+            if not auth.topic(Operation.READ, topic.name):
+                denied[key] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            elif ctx.image.partition(*key) is None:
                 unknown[key] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 known.append(key)
@@ -35,15 +54,15 @@ def offset_delete(
     if isinstance(outcome, ErrorCode):
         return OffsetDeleteResponse(error_code=outcome)
     topics: dict[str, OffsetDeleteResponseTopic] = {}
-    for (name, index), error in (unknown | outcome).items():
+    for (name, index), error in (denied | unknown | outcome).items():
         if name not in topics:
             topics[name] = OffsetDeleteResponseTopic(name=name)
         topics[name].partitions.append(
             OffsetDeleteResponsePartition(partition_index=index, error_code=error)
         )
 
-    def whole(error: ErrorCode) -> OffsetDeleteResponse:
+    def response(error: ErrorCode) -> OffsetDeleteResponse:
         lines = [] if error else list(topics.values())
         return OffsetDeleteResponse(error_code=error, topics=lines)
 
-    return deferred(shard, whole)
+    return deferred(shard, response)

@@ -1,31 +1,32 @@
-"""OffsetFetch: how far has a group read?
+"""OffsetFetch (9): the committed offsets of groups.
 
-The request has one group before v8 and several since; the response has an error for each group
-since v8, one for its only group from v2 on, and none in v1, where each partition carries it.
+A request has one group before v8 and several since. A response has errors of groups since v8, an
+error of its only group since v2, and in v1 errors of partitions alone.
 
-What is told is replicated: with `require_stable` the answer waits until all commits are that came
-before it; without, it tells of those that are by now (GroupCoordinatorService.fetchOffsets).
+A response has replicated offsets only. With `require_stable` it waits until all earlier commits are
+replicated; without, it has the offsets replicated by now (GroupCoordinatorService.fetchOffsets).
 """
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
-from mockbroker.core.groups.loader import replicated_offsets
 from mockbroker.core.groups.offsets import (
     INVALID_OFFSET,
     OffsetAndMetadata,
     OffsetStore,
     is_of_other_topic,
 )
-from mockbroker.core.groups.shard import GroupShard
 from mockbroker.core.ids import ZERO_UUID
-from mockbroker.handlers.base import Gathering, Parked, RequestContext, api
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, on_topic, requires
+from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -35,36 +36,58 @@ from mockbroker_protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
+if TYPE_CHECKING:
+    from mockbroker.core.groups.shard import GroupShard
+
 GROUP_ERROR_SINCE = 2
 BATCHES_SINCE = 8
 TOPIC_IDS_SINCE = 10
 
 
-@api(ApiKey.OFFSET_FETCH, versions=(1, 10))
+@api(
+    ApiKey.OFFSET_FETCH,
+    versions=(1, 10),
+    authorize=by_handler(
+        requires(on_group(Operation.DESCRIBE)),
+        requires(on_topic(Operation.DESCRIBE), about="each one named"),
+        requires(
+            on_topic(Operation.DESCRIBE),
+            about="each with offsets, if none is named",
+            otherwise="left out",
+        ),
+    ),
+    refusal=Refusal(
+        fixed={
+            "OffsetFetchResponsePartition": {"committed_offset": INVALID_OFFSET},
+            "OffsetFetchResponsePartitions": {"committed_offset": INVALID_OFFSET},
+        }
+    ),
+)
 def offset_fetch(
     ctx: RequestContext, request: OffsetFetchRequest
 ) -> OffsetFetchResponse | Parked[OffsetFetchResponse]:
     """A group or partition without offsets is no error: its offset is -1."""
+    auth = AuthHelper(ctx)
     wanted = request.groups
     if ctx.api_version < BATCHES_SINCE:
         wanted = [OffsetFetchRequestGroup(group_id=request.group_id, topics=_topics_of(request))]
     late: list[tuple[GroupShard, OffsetFetchResponseGroup]] = []
-    groups = [_fetch(ctx, group, request.require_stable, late) for group in wanted]
+    groups = [_fetch(auth, group, request.require_stable, late) for group in wanted]
     if not late:
-        return _response(ctx.api_version, request, groups)
-    gathering = Gathering(len(late), lambda: _response(ctx.api_version, request, groups))
+        return _response(ctx, request, groups)
+    combined = CombinedReply(len(late), lambda: _response(ctx, request, groups))
     for shard, group in late:
-        shard.when_replicated(partial(_replicated, group, gathering))
-    return gathering.reply
+        shard.when_replicated(partial(_replicated, group, combined))
+    return combined.reply
 
 
 def _replicated(
-    group: OffsetFetchResponseGroup, gathering: Gathering[OffsetFetchResponse], error: ErrorCode
+    group: OffsetFetchResponseGroup, combined: CombinedReply[OffsetFetchResponse], error: ErrorCode
 ) -> None:
     if error:
-        # Whichever it is: consumers before 3.9 know of no other (handleOffsetFetchException).
+        # For every error: consumers before 3.9 have no other (handleOffsetFetchException).
         group.error_code, group.topics = ErrorCode.NOT_COORDINATOR, []
-    gathering.part_done()
+    combined.part_done()
 
 
 def _topics_of(request: OffsetFetchRequest) -> list[OffsetFetchRequestTopics] | None:
@@ -78,40 +101,49 @@ def _topics_of(request: OffsetFetchRequest) -> list[OffsetFetchRequestTopics] | 
 
 
 def _response(
-    version: int, request: OffsetFetchRequest, groups: list[OffsetFetchResponseGroup]
+    ctx: RequestContext, request: OffsetFetchRequest, groups: list[OffsetFetchResponseGroup]
 ) -> OffsetFetchResponse:
-    if version >= BATCHES_SINCE:
+    if ctx.api_version >= BATCHES_SINCE:
         return OffsetFetchResponse(groups=groups)
     (group,) = groups
-    if group.error_code and version < GROUP_ERROR_SINCE:
-        return _error_by_partition(request.topics or [], group.error_code)
+    if group.error_code and ctx.api_version < GROUP_ERROR_SINCE:
+        error = cast("ErrorCode", group.error_code)
+        refusal: OffsetFetchResponse = ctx.refusal(request, error)
+        return refusal
     return OffsetFetchResponse(
         error_code=group.error_code, topics=[_old_topic(topic) for topic in group.topics]
     )
 
 
 def _fetch(
-    ctx: RequestContext,
+    auth: AuthHelper,
     wanted: OffsetFetchRequestGroup,
     require_stable: bool,
     late: list[tuple[GroupShard, OffsetFetchResponseGroup]],
 ) -> OffsetFetchResponseGroup:
-    """The answer for a group. It is put among those that are `late` if it has to wait."""
-    group_id = wanted.group_id
+    """The offsets of a group. It is added to `late` if it has to wait for replication."""
+    ctx, group_id = auth.ctx, wanted.group_id
+    if not auth.group(Operation.DESCRIBE, group_id):
+        error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
     shard = ctx.broker.groups.shard_of(group_id)
     if isinstance(shard, ErrorCode):
         return OffsetFetchResponseGroup(group_id=group_id, error_code=shard)
-    error = shard.consumers.check_fetch(group_id, wanted.member_id, wanted.member_epoch)
-    if error is not ErrorCode.NONE:
-        return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
+    group = shard.groups.get(group_id)
+    if group is not None:
+        error = group.check_fetch(wanted.member_id, wanted.member_epoch)
+        if error is not ErrorCode.NONE:
+            return OffsetFetchResponseGroup(group_id=group_id, error_code=error)
     offsets = shard.offsets
     if not require_stable and not shard.is_replicated:
+        from mockbroker.core.groups.loader import replicated_offsets
+
         offsets = replicated_offsets(shard.partition)
     if wanted.topics is None:
-        topics = _all_topics(ctx, offsets, group_id, require_stable)
+        topics = _all_topics(auth, offsets, group_id, require_stable)
     else:
-        topics = [_topic(ctx, offsets, group_id, t, require_stable) for t in wanted.topics]
-        # Topics that were refused come last (KafkaApis.fetchOffsetsForGroup).
+        topics = [_topic(auth, offsets, group_id, t, require_stable) for t in wanted.topics]
+        # Refused topics come last (KafkaApis.fetchOffsetsForGroup).
         topics.sort(key=_is_refused)
     answer = OffsetFetchResponseGroup(group_id=group_id, topics=topics)
     if require_stable and not shard.is_replicated:
@@ -120,30 +152,25 @@ def _fetch(
 
 
 def _is_refused(topic: OffsetFetchResponseTopics) -> bool:
-    return any(p.error_code == ErrorCode.UNKNOWN_TOPIC_ID for p in topic.partitions[:1])
+    refusals = (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_ID)
+    return any(p.error_code in refusals for p in topic.partitions[:1])
 
 
 def _topic(
-    ctx: RequestContext,
+    auth: AuthHelper,
     store: OffsetStore,
     group_id: str,
     wanted: OffsetFetchRequestTopics,
     require_stable: bool,
 ) -> OffsetFetchResponseTopics:
     name, topic_id = wanted.name, wanted.topic_id
-    if ctx.api_version >= TOPIC_IDS_SINCE:
-        found = ctx.image.topics_by_id.get(topic_id)
+    if auth.ctx.api_version >= TOPIC_IDS_SINCE:
+        found = auth.ctx.image.topics_by_id.get(topic_id)
         if found is None:
-            refused = [
-                OffsetFetchResponsePartitions(
-                    partition_index=index,
-                    committed_offset=INVALID_OFFSET,
-                    error_code=ErrorCode.UNKNOWN_TOPIC_ID,
-                )
-                for index in wanted.partition_indexes
-            ]
-            return OffsetFetchResponseTopics(topic_id=topic_id, partitions=refused)
+            return _refused(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
         name = found.name
+    if not auth.topic(Operation.DESCRIBE, name):
+        return _refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     offsets = store.of_group(group_id).get(name, {})
     partitions = []
     for index in wanted.partition_indexes:
@@ -155,16 +182,26 @@ def _topic(
     return OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions)
 
 
+def _refused(wanted: OffsetFetchRequestTopics, error: ErrorCode) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(
+        wanted.name,
+        wanted.topic_id,
+        [_no_offset(index, error) for index in wanted.partition_indexes],
+    )
+
+
 def _all_topics(
-    ctx: RequestContext, store: OffsetStore, group_id: str, require_stable: bool
+    auth: AuthHelper, store: OffsetStore, group_id: str, require_stable: bool
 ) -> list[OffsetFetchResponseTopics]:
     topics = []
     for name, offsets in store.of_group(group_id).items():
+        if not auth.topic(Operation.DESCRIBE, name):
+            continue
         topic_id = ZERO_UUID
-        if ctx.api_version >= TOPIC_IDS_SINCE:
-            found = ctx.image.topics.get(name)
+        if auth.ctx.api_version >= TOPIC_IDS_SINCE:
+            found = auth.ctx.image.topics.get(name)
             if found is None:
-                continue  # without an id it cannot be named
+                continue  # the response cannot name it
             topic_id = found.topic_id
         partitions = [
             _partition(index, value, require_stable and store.has_pending(group_id, name, index))
@@ -180,18 +217,20 @@ def _partition(
     index: int, value: OffsetAndMetadata | None, unstable: bool
 ) -> OffsetFetchResponsePartitions:
     if unstable:
-        return OffsetFetchResponsePartitions(
-            partition_index=index,
-            committed_offset=INVALID_OFFSET,
-            error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
-        )
+        return _no_offset(index, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     if value is None:
-        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=INVALID_OFFSET)
+        return _no_offset(index, ErrorCode.NONE)
     return OffsetFetchResponsePartitions(
         partition_index=index,
         committed_offset=value.offset,
         committed_leader_epoch=value.leader_epoch,
         metadata=value.metadata,
+    )
+
+
+def _no_offset(index: int, error: ErrorCode) -> OffsetFetchResponsePartitions:
+    return OffsetFetchResponsePartitions(
+        partition_index=index, committed_offset=INVALID_OFFSET, error_code=error
     )
 
 
@@ -209,25 +248,4 @@ def _old_topic(topic: OffsetFetchResponseTopics) -> OffsetFetchResponseTopic:
             )
             for p in topic.partitions
         ],
-    )
-
-
-def _error_by_partition(
-    topics: list[OffsetFetchRequestTopic], error_code: int
-) -> OffsetFetchResponse:
-    return OffsetFetchResponse(
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=index,
-                        committed_offset=INVALID_OFFSET,
-                        error_code=error_code,
-                    )
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in topics
-        ]
     )

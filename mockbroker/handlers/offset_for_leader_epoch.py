@@ -1,11 +1,11 @@
-"""OffsetForLeaderEpoch (key 23): where an epoch ended, so that a reader can find where two
-histories part ways (KIP-101, KIP-320).
-"""
+"""OffsetForLeaderEpoch (23): end offsets of leader epochs, to detect divergence (KIP-101)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import each_row, on_cluster, on_topic
 from mockbroker.handlers.base import api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.offset_for_leader_epoch import (
@@ -17,7 +17,7 @@ from mockbroker_protocol.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
-    from mockbroker.core.topic import Topic
+    from mockbroker.core.metadata.topic import Topic
     from mockbroker.handlers.base import RequestContext
 
 _UNKNOWN_TOPIC_OR_PARTITION = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -25,11 +25,17 @@ _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 _STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
-@api(ApiKey.OFFSET_FOR_LEADER_EPOCH, versions=(2, 4))
+@api(
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
+    versions=(2, 4),
+    authorize=each_row(
+        on_cluster(Operation.CLUSTER_ACTION), on_topic(Operation.DESCRIBE), name="topic"
+    ),
+)
 def offset_for_leader_epoch(
     ctx: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """Answer each partition from the leader's epoch history."""
+    """Answer each partition from the leader epoch cache."""
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(

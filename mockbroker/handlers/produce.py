@@ -1,23 +1,37 @@
-"""Produce (key 0): append batches to the partitions this broker leads.
+"""Produce (0): append batches to the partitions that this broker leads.
 
-A request is first read as a whole, because some faults refuse all of it (KafkaApis,
-ProduceRequest); then each partition is checked and appended to in turn (ReplicaManager,
-`Partition.append`). With acks=all the answer waits for the high watermark: at once when the
-followers are caught up, else the reply is parked and watches its partitions until they have it, the
-leader changes, or time is up.
+The whole request is read first, because some faults refuse all of it (KafkaApis, ProduceRequest).
+Then each batch is checked and appended in turn (ReplicaManager, `Partition.append`). With acks=all
+the response waits for the high watermark. If the followers are not caught up, the reply is parked
+and watches its partitions until they are, the leader changes, or the timeout is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
+import msgspec
 from msgspec import Struct
 
-from mockbroker.core.partition import ACKS_ALL, AppendResult, Partition
+from mockbroker.core.errors import ApiError
+from mockbroker.core.purgatory.delayed_replication import DelayedReplication
+from mockbroker.core.replication.partition import ACKS_ALL, AppendResult, Partition
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import (
+    AuthHelper,
+    Handle,
+    checked,
+    on_topic,
+    on_transactional_id,
+    requires,
+    split,
+    when_done,
+)
 from mockbroker.handlers.base import CLOSE_CONNECTION, NO_RESPONSE, Outcome, Parked, api
 from mockbroker.handlers.leader_hints import LeaderHints
-from mockbroker.handlers.produce_records import RequestRefused, open_records
+from mockbroker.handlers.produce_records import open_records
+from mockbroker.handlers.refusals import Refusal
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -30,18 +44,19 @@ from mockbroker_protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from mockbroker_protocol.records import HEADER_SIZE, BatchHeader
 from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK
 
 if TYPE_CHECKING:
-    from mockbroker.core.topic import Topic
-    from mockbroker.core.txn.gate import Verdict
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.txn.verification import VerificationResult
     from mockbroker.handlers.base import RequestContext
-    from mockbroker_protocol.records import BatchHeader
 
 ADMIN_CLIENT_ID = "__admin_client"  # AdminUtils.ADMIN_CLIENT_ID may write to internal topics
 TOPIC_IDS_SINCE = 13
 LEADER_HINTS_SINCE = 10
 ACKS = (-1, 0, 1)
+MAGIC = 2
 
 _NONE = 0
 _UNKNOWN_TOPIC_ID = int(ErrorCode.UNKNOWN_TOPIC_ID)
@@ -51,15 +66,13 @@ _INVALID_ACKS = int(ErrorCode.INVALID_REQUIRED_ACKS)
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 _STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 _NOT_ENOUGH_AFTER_APPEND = int(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-_REQUEST_TIMED_OUT = int(ErrorCode.REQUEST_TIMED_OUT)
 _CORRUPT = int(ErrorCode.CORRUPT_MESSAGE)
-_NO_TXN_RIGHT = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 
 Reply = ProduceResponse | Parked[ProduceResponse] | Outcome
 
 
 class _Entry(Struct, frozen=True, gc=False):
-    """One partition of a request, its records opened. An `error` stands in for what is missing."""
+    """One partition of a request, with the header of its batch; `error` if something is missing."""
 
     response: PartitionProduceResponse
     topic: Topic | None
@@ -69,36 +82,102 @@ class _Entry(Struct, frozen=True, gc=False):
     error: int
 
 
-@api(ApiKey.PRODUCE, versions=(3, 13), advertised_min=0)
+def _authorize(auth: AuthHelper, request: ProduceRequest, handle: Handle) -> object:
+    """Without acks the connection is closed in place of an error."""
+    ctx, wanted = auth.ctx, request.topic_data
+    if (
+        request.transactional_id is not None
+        and _is_transactional(wanted)
+        and not auth.transactional_id(Operation.WRITE, request.transactional_id)
+    ):
+        return ctx.refusal(request, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    by_id = ctx.api_version >= TOPIC_IDS_SINCE
+    granted, denied = split(
+        wanted,
+        lambda topic: (
+            auth.topic_id(Operation.WRITE, topic.topic_id)
+            if by_id
+            else auth.topic(Operation.WRITE, topic.name)
+        ),
+    )
+    if not denied:
+        return handle(request)
+    part = msgspec.structs.replace(request, topic_data=denied)
+    refusal = ctx.refusal(part, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if not granted:
+        return refusal
+
+    def add_refused(response: ProduceResponse | Outcome) -> ProduceResponse | Outcome:
+        if isinstance(response, Outcome):
+            return CLOSE_CONNECTION if response is NO_RESPONSE else response
+        response.responses = [*response.responses, *refusal.responses]
+        return response
+
+    return when_done(handle(msgspec.structs.replace(request, topic_data=granted)), add_refused)
+
+
+def _is_transactional(topics: list[TopicProduceData]) -> bool:
+    """Whether any batch is transactional."""
+    for wanted in topics:
+        for data in wanted.partition_data:
+            view = cast("memoryview", data.records or memoryview(b""))
+            if len(view) >= HEADER_SIZE:
+                header = BatchHeader(view)
+                if header.magic == MAGIC and header.attributes & TRANSACTIONAL_MASK:
+                    return True
+    return False
+
+
+def _has_no_acks(request: ProduceRequest) -> bool:
+    return request.acks == 0
+
+
+@api(
+    ApiKey.PRODUCE,
+    versions=(3, 13),
+    advertised_min=0,
+    authorize=checked(
+        _authorize,
+        requires(
+            on_transactional_id(Operation.WRITE),
+            about="if the records are transactional",
+            otherwise="`TRANSACTIONAL_ID_AUTHORIZATION_FAILED` for all",
+        ),
+        requires(on_topic(Operation.WRITE)),
+    ),
+    refusal=Refusal(
+        fixed={"PartitionProduceResponse": {"base_offset": -1}},
+        has_no_answer=_has_no_acks,
+    ),
+)
 def produce(ctx: RequestContext, request: ProduceRequest) -> Reply:
-    """Append each partition's batch and answer with its place in the log."""
+    """Append the batch of each partition, and answer with its base offset."""
     response = ProduceResponse()
     try:
         entries = _open(ctx, request, response)
-    except RequestRefused as refused:
-        return _refuse_all(request, refused)
+    except ApiError as refused:
+        return _refuse_all(ctx, request, refused)
     if entries is None:
-        # A real broker fails on null records in a way that leaves the request without an answer
-        # and the connection muted for good: a reply that never completes is just that.
+        # Null records make a broker fail without an answer; the connection stays muted.
         return Parked()
     transactional_id = request.transactional_id
     if transactional_id is None:
         return _append_all(ctx, request, response, entries, None)
-    from mockbroker.handlers.produce_transactional import through_gate
+    from mockbroker.handlers.produce_transactional import verify_transaction
 
     try:
-        return through_gate(
+        return verify_transaction(
             ctx,
             transactional_id,
             _transactional(entries),
-            lambda verdict: _append_all(ctx, request, response, entries, verdict),
+            lambda verified: _append_all(ctx, request, response, entries, verified),
         )
-    except RequestRefused as refused:
-        return _refuse_all(request, refused)
+    except ApiError as refused:
+        return _refuse_all(ctx, request, refused)
 
 
 def _transactional(entries: list[_Entry]) -> Iterator[tuple[Partition, BatchHeader]]:
-    """The batches that belong to a transaction, with their partitions."""
+    """The transactional batches, with their partitions."""
     for entry in entries:
         header, partition = entry.header, entry.partition
         if entry.error or header is None or partition is None:
@@ -112,25 +191,25 @@ def _append_all(
     request: ProduceRequest,
     response: ProduceResponse,
     entries: list[_Entry],
-    verdict: Verdict | None,
+    verified: VerificationResult | None,
 ) -> Reply:
-    """Append what may be appended; `verdict` is the coordinator's on transactional batches."""
+    """Append what may be appended; `verified` is the coordinator's on transactional batches."""
     hints = LeaderHints(ctx)
     waiting: list[_Waiting] = []
     touched: list[Partition] = []
     failed = False
     acks = request.acks
-    journal, node_id = ctx.cluster.journal, ctx.broker.node_id
+    journal, node_id = ctx.cluster.runtime.journal, ctx.broker.node_id
     for entry in entries:
-        error = entry.error or _refusal(ctx, entry, acks, verdict)
+        error = entry.error or _refusal(ctx, entry, acks, verified)
         partition = entry.partition
         if error or partition is None or entry.batch is None or entry.header is None:
             failed = True
             _fail(ctx, entry, error or _CORRUPT, hints)
             continue
         guard = None
-        if verdict is not None:
-            guard = verdict.guard((partition.topic.name, partition.index))
+        if verified is not None:
+            guard = verified.guard((partition.topic.name, partition.index))
         result = partition.append(entry.batch, entry.header, acks, ctx.now_ms, guard)
         _fill(entry.response, result)
         if result.error:
@@ -154,7 +233,9 @@ def _append_all(
     if acks == 0:
         return CLOSE_CONNECTION if failed else NO_RESPONSE
     if waiting:
-        return _PendingProduce(ctx, request.timeout_ms, response, waiting, hints).start()
+        delayed = DelayedProduce(ctx, response, waiting, hints)
+        delayed.start(ctx.cluster.runtime.timers.call_at, ctx.now_ms + request.timeout_ms)
+        return delayed.reply
     if failed:
         response.node_endpoints = hints.endpoints(NodeEndpoint)
     return response
@@ -163,9 +244,9 @@ def _append_all(
 def _open(
     ctx: RequestContext, request: ProduceRequest, response: ProduceResponse
 ) -> list[_Entry] | None:
-    """Open the records of every partition; None when some are null.
+    """Read the batch header of every partition; None if records are null.
 
-    Raises RequestRefused for a fault that refuses the request as a whole.
+    Raises ApiError for a fault that refuses the whole request.
     """
     by_id = ctx.header.api_version >= TOPIC_IDS_SINCE
     entries: list[_Entry] = []
@@ -190,7 +271,7 @@ def _open(
                 and header.attributes & TRANSACTIONAL_MASK
                 and request.transactional_id is None
             ):
-                raise RequestRefused(_NO_TXN_RIGHT, None)
+                raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None)
             entries.append(entry)
             if entry.partition is not None and data.records is None:
                 null_records = True
@@ -198,7 +279,7 @@ def _open(
 
 
 def _merged(topics: list[TopicProduceData], *, by_id: bool) -> list[TopicProduceData]:
-    """Each topic and partition once: what is named again takes the place of what came before."""
+    """Each topic and partition once, with its last records."""
     if len(topics) == 1 and len(topics[0].partition_data) == 1:
         return topics
     merged: dict[str | bytes, dict[int, PartitionProduceData]] = {}
@@ -235,13 +316,15 @@ def _unknown_topic(ctx: RequestContext) -> int:
     return _UNKNOWN_TOPIC_ID if by_id else _UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _refusal(ctx: RequestContext, entry: _Entry, acks: int, verdict: Verdict | None) -> int:
-    """What keeps the batch from being handed to the log at all."""
+def _refusal(
+    ctx: RequestContext, entry: _Entry, acks: int, verified: VerificationResult | None
+) -> int:
+    """The error of the checks before the append, or NONE."""
     topic, partition = entry.topic, entry.partition
     if topic is None or partition is None:
         return _UNKNOWN_TOPIC_OR_PARTITION
-    if verdict is not None and verdict.errors:
-        error = verdict.errors.get((topic.name, partition.index), _NONE)
+    if verified is not None and verified.errors:
+        error = verified.errors.get((topic.name, partition.index), _NONE)
         if error:
             from mockbroker.handlers.produce_transactional import error_and_message
 
@@ -287,27 +370,14 @@ def _fill(response: PartitionProduceResponse, result: AppendResult) -> None:
         ]
 
 
-def _refuse_all(request: ProduceRequest, refused: RequestRefused) -> Reply:
-    """One error for every partition; with acks=0 the connection is closed."""
-    if request.acks == 0:
-        return CLOSE_CONNECTION
-    if any(data.records is None for topic in request.topic_data for data in topic.partition_data):
+def _refuse_all(ctx: RequestContext, request: ProduceRequest, refused: ApiError) -> Reply:
+    """One error for every partition; without acks the connection is closed."""
+    if request.acks != 0 and any(
+        data.records is None for topic in request.topic_data for data in topic.partition_data
+    ):
         return Parked()  # the error response itself fails on null records
-    return ProduceResponse(
-        [
-            TopicProduceResponse(
-                topic.name,
-                topic.topic_id,
-                [
-                    PartitionProduceResponse(
-                        data.index, refused.error, -1, error_message=refused.message
-                    )
-                    for data in topic.partition_data
-                ],
-            )
-            for topic in request.topic_data
-        ]
-    )
+    refusal: Reply = ctx.refusal(request, refused.error, refused.message)
+    return refusal
 
 
 class _Waiting(NamedTuple):
@@ -318,63 +388,39 @@ class _Waiting(NamedTuple):
     response: PartitionProduceResponse
 
 
-class _PendingProduce:
-    """A reply that waits for the high watermarks (DelayedProduce)."""
+class DelayedProduce(DelayedReplication[_Waiting]):
+    """A reply that waits for high watermarks."""
 
-    __slots__ = ("_context", "_hints", "_parked", "_response", "_timer", "_waiting")
+    __slots__ = ("_context", "_hints", "_response", "reply")
 
     def __init__(
         self,
         context: RequestContext,
-        timeout_ms: int,
         response: ProduceResponse,
         waiting: list[_Waiting],
         hints: LeaderHints,
     ) -> None:
+        super().__init__(waiting)
         self._context = context
         self._response = response
-        self._waiting = waiting
         self._hints = hints
-        self._parked: Parked[ProduceResponse] = Parked()
-        self._timer = context.cluster.timers.call_at(context.now_ms + timeout_ms, self._time_out)
+        self.reply: Parked[ProduceResponse] = Parked()
 
-    def start(self) -> Parked[ProduceResponse]:
-        for item in self._waiting:
-            item.partition.watch(self)
-        return self._parked
-
-    def partition_changed(self, partition: Partition) -> None:
-        for item in [item for item in self._waiting if item.partition is partition]:
-            error = self._outcome(item)
-            if error is None:
-                continue
-            item.response.error_code = error
-            if error == _NOT_LEADER:
-                _hint(self._context, item.response, partition, self._hints)
-            self._waiting.remove(item)
-        if all(item.partition is not partition for item in self._waiting):
-            partition.unwatch(self)
-        if not self._waiting:
-            self._finish()
-
-    def _outcome(self, item: _Waiting) -> int | None:
-        """The error code that settles one partition, or None while it has to wait on."""
-        partition = item.partition
+    def error_of(self, waits: _Waiting) -> int | None:
+        partition = waits.partition
         if partition.deleted:
             return _UNKNOWN_TOPIC_OR_PARTITION
         if partition.leader_id != self._context.broker.node_id:
             return _NOT_LEADER
-        if partition.high_watermark < item.required_offset:
+        if partition.high_watermark < waits.required_offset:
             return None
         return _NOT_ENOUGH_AFTER_APPEND if partition.under_min_isr else _NONE
 
-    def _time_out(self) -> None:
-        for item in self._waiting:
-            item.response.error_code = _REQUEST_TIMED_OUT
-            item.partition.unwatch(self)
-        self._finish()
+    def set_error(self, waits: _Waiting, error: int) -> None:
+        waits.response.error_code = error
+        if error == _NOT_LEADER:
+            _hint(self._context, waits.response, waits.partition, self._hints)
 
-    def _finish(self) -> None:
-        self._timer.cancel()
+    def on_complete(self) -> None:
         self._response.node_endpoints = self._hints.endpoints(NodeEndpoint)
-        self._parked.complete(self._response)
+        self.reply.complete(self._response)

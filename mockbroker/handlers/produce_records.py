@@ -1,9 +1,8 @@
 """Reading the records field of a Produce request: exactly one whole batch of message format v2.
 
-The rules are those of Kafka's ByteBufferLogInputStream and ProduceRequest.validateRecords: bytes
-that do not make up a whole batch are no batch, and impossible sizes or formats are corruption.
-Corruption at the front is found while the request is read and refuses all of it; behind a batch it
-refuses that partition.
+Incomplete batches are ignored; impossible sizes or formats are corruption. Corruption at the front
+refuses the whole request, corruption behind a batch that partition (ByteBufferLogInputStream,
+ProduceRequest.validateRecords).
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import struct
 from typing import cast
 
+from mockbroker.core.errors import ApiError
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import HEADER_SIZE, BatchHeader, CompressionType
 from mockbroker_protocol.records.batch import CODEC_MASK, LOG_OVERHEAD, MAGIC_OFFSET
@@ -33,24 +33,15 @@ _UNSUPPORTED_COMPRESSION = int(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 Opened = tuple[BatchHeader | None, memoryview | None, int]
 
 
-class RequestRefused(Exception):  # noqa: N818 - a verdict, not a failure
-    """A fault that refuses a whole request with one error code and message."""
-
-    def __init__(self, error: int, message: str | None) -> None:
-        super().__init__(message)
-        self.error = error
-        self.message = message
-
-
 class _Corrupt(Exception):  # noqa: N818
-    """Bytes that claim to be a batch of an impossible size or format."""
+    """A batch of an impossible size or format."""
 
 
 def open_records(records: Records, api_version: int) -> Opened:
-    """(header, batch, error code) of a records field; nothing but the header is looked at.
+    """(header, batch, error code) of a records field. Only the header is read.
 
-    Header and batch are None where there is no usable batch: then the error says why. Null records
-    give no error here. Raises RequestRefused for corruption at the front.
+    Header and batch are None if there is an error, or the records are null. Raises ApiError
+    for corruption at the front.
     """
     if records is None:
         return None, None, _NONE
@@ -67,11 +58,11 @@ def open_records(records: Records, api_version: int) -> Opened:
 
 
 def _open_odd(records: memoryview, api_version: int) -> Opened:
-    """The same for records that are not just one batch."""
+    """The same for records that are not exactly one batch."""
     try:
         size = _batch_size(records)
     except _Corrupt as corrupt:
-        raise RequestRefused(_CORRUPT, str(corrupt)) from None
+        raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(corrupt)) from None
     if size is None:
         return None, None, _INVALID_RECORD
     batch = records[:size]
@@ -86,7 +77,7 @@ def _open_odd(records: memoryview, api_version: int) -> Opened:
 
 
 def _odd_error(records: memoryview, header: BatchHeader | None, size: int, api_version: int) -> int:
-    """What is wrong with records whose first batch has `size` bytes, or 0."""
+    """The error code of records whose first batch has `size` bytes, or 0."""
     if header is not None and api_version < ZSTD_SINCE and header.codec == _ZSTD:
         return _UNSUPPORTED_COMPRESSION
     try:
@@ -97,12 +88,12 @@ def _odd_error(records: memoryview, header: BatchHeader | None, size: int, api_v
         return _INVALID_RECORD
     if header is not None:
         return _NONE
-    # Up to the producer id everyone wants to know; the checksum finds out about the rest.
+    # A broker reads the header up to the producer id; a shorter one makes it fail.
     return _CORRUPT if size >= PRODUCER_ID_END else _UNKNOWN_SERVER_ERROR
 
 
 def _batch_size(records: memoryview) -> int | None:
-    """The size of the whole batch in front, or None when the bytes end before it does."""
+    """The size of the first batch, or None if it is incomplete."""
     if len(records) < LOG_OVERHEAD:
         return None
     length = _LENGTH.unpack_from(records, _LENGTH_AT)[0]

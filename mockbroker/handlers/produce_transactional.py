@@ -1,8 +1,8 @@
-"""The way a Produce takes whose batches are transactional: by the coordinator (KIP-890).
+"""Transactional batches of a Produce: their verification by the coordinator (KIP-890).
 
-The transactions that the batches would open are verified, or joined, before anything of the request
-is appended. What the coordinator says is put in terms of Produce here; while an earlier transaction
-of the producer is still being completed, a request of TV2 waits a little rather than be refused.
+Before any batch is appended, the partitions are verified to be in the transaction, or added to it
+(TV2). The coordinator's errors become those of Produce here. While an earlier transaction of the
+producer is still being completed, a request of TV2 is retried for a while.
 
 Source: ReplicaManager.handleProduceAppend.
 """
@@ -13,15 +13,20 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from mockbroker.core.txn.gate import Batch, Gate, Operation, Verdict
+from mockbroker.core.errors import ApiError
+from mockbroker.core.txn.verification import (
+    PartitionVerification,
+    TxnOperation,
+    UnverifiedBatch,
+    VerificationResult,
+)
 from mockbroker.handlers.base import Outcome, Parked
-from mockbroker.handlers.produce_records import RequestRefused
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.produce import ProduceResponse
 
 if TYPE_CHECKING:
-    from mockbroker.core.partition import Partition
-    from mockbroker.core.timers import Timer
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.timing.timers import Timer
     from mockbroker.handlers.base import RequestContext
     from mockbroker_protocol.records import BatchHeader
 
@@ -33,8 +38,8 @@ UNVERIFIED = (
 )
 TWO_PRODUCERS = "Transactional records contained more than one producer ID"
 
-# Producers would not expect these, but will try again after NOT_ENOUGH_REPLICAS.
-_TRIED_AGAIN = {
+# Producers do not expect these; they retry after NOT_ENOUGH_REPLICAS.
+_RETRIED = {
     int(error): UNVERIFIED.format(error.name)
     for error in (
         ErrorCode.NETWORK_EXCEPTION,
@@ -48,28 +53,28 @@ _CONCURRENT = int(ErrorCode.CONCURRENT_TRANSACTIONS)
 _INVALID_TXN_STATE = int(ErrorCode.INVALID_TXN_STATE)
 
 Reply = ProduceResponse | Parked[ProduceResponse] | Outcome
-GoOn = Callable[["Verdict | None"], Reply]
+Append = Callable[["VerificationResult | None"], Reply]
 
 
-def through_gate(
+def verify_transaction(
     ctx: RequestContext,
     transactional_id: str,
     batches: Iterable[tuple[Partition, BatchHeader]],
-    go_on: GoOn,
+    append: Append,
 ) -> Reply:
-    """Have the coordinator asked, then go on with what it says; None where nobody had to be asked.
+    """Verify the batches, then call `append` with the result; with None if none is verified.
 
-    Raises RequestRefused if the batches are of more than one producer.
+    Raises ApiError if the batches are of more than one producer.
     """
-    asked = list(batches)
-    producers = {(header.producer_id, header.producer_epoch) for _, header in asked}
+    transactional = list(batches)
+    producers = {(header.producer_id, header.producer_epoch) for _, header in transactional}
     if len(producers) > 1:
-        raise RequestRefused(int(ErrorCode.INVALID_PRODUCER_ID_MAPPING), TWO_PRODUCERS)
+        raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, TWO_PRODUCERS)
     if not producers:
-        return go_on(None)
+        return append(None)
     ((producer_id, epoch),) = producers
     operation = _operation(ctx.api_version)
-    gate = Gate(
+    verification = PartitionVerification(
         ctx.cluster,
         ctx.broker.node_id,
         operation,
@@ -77,91 +82,95 @@ def through_gate(
         producer_id=producer_id,
         epoch=epoch,
     )
-    if gate.open:
-        return go_on(None)
-    wanted = [Batch(partition, header.base_sequence) for partition, header in asked]
-    return _Asking(ctx, gate, wanted, go_on, patient=operation is Operation.ADD).start()
+    if verification.open:
+        return append(None)
+    wanted = [
+        UnverifiedBatch(partition, header.base_sequence) for partition, header in transactional
+    ]
+    return _Verifying(
+        ctx, verification, wanted, append, retries=operation is TxnOperation.ADD
+    ).start()
 
 
-def _operation(version: int) -> Operation:
+def _operation(version: int) -> TxnOperation:
     if version >= ADDED_BY_LEADER_SINCE:
-        return Operation.ADD
-    return Operation.VERIFY if version >= ABORTABLE_SINCE else Operation.VERIFY_OLD
+        return TxnOperation.ADD
+    return TxnOperation.VERIFY if version >= ABORTABLE_SINCE else TxnOperation.VERIFY_OLD
 
 
 def error_and_message(error: int, version: int) -> tuple[int, str | None]:
-    """The coordinator's error as a producer of this Produce version is to see it."""
+    """Error code and message of Produce for an error of the coordinator."""
     if error == _INVALID_TXN_STATE:
         return error, NOT_ADDED
     if error == _CONCURRENT and version >= ADDED_BY_LEADER_SINCE:
         return error, None
-    if error in _TRIED_AGAIN:
-        return int(ErrorCode.NOT_ENOUGH_REPLICAS), _TRIED_AGAIN[error]
+    if error in _RETRIED:
+        return int(ErrorCode.NOT_ENOUGH_REPLICAS), _RETRIED[error]
     return error, None
 
 
-class _Asking:
-    """A request that waits for the coordinator, who may ask it to come back later."""
+class _Verifying:
+    """A request that waits for the coordinator, and is retried after CONCURRENT_TRANSACTIONS."""
 
     __slots__ = (
+        "_append",
         "_context",
         "_deadline_ms",
-        "_gate",
-        "_go_on",
-        "_patient",
         "_reply",
+        "_retries",
         "_timer",
+        "_verification",
         "_wanted",
     )
 
     def __init__(
         self,
         context: RequestContext,
-        gate: Gate,
-        wanted: list[Batch],
-        go_on: GoOn,
+        verification: PartitionVerification,
+        wanted: list[UnverifiedBatch],
+        append: Append,
         *,
-        patient: bool,
+        retries: bool,
     ) -> None:
         self._context = context
-        self._gate = gate
+        self._verification = verification
         self._wanted = wanted
-        self._go_on = go_on
-        self._patient = patient
+        self._append = append
+        self._retries = retries
         self._reply: Reply | None = None
-        self._timer: Timer | None = None  # until when to wait before asking again
+        self._timer: Timer | None = None  # of the next retry
         config = context.cluster.config_int
         self._deadline_ms = context.now_ms + min(
             config("add.partitions.to.txn.retry.backoff.max.ms"), config("request.timeout.ms")
         )
 
     def start(self) -> Reply:
-        self._gate.ask(self._wanted, self._take)
+        self._verification.start(self._wanted, self._verified)
         if self._reply is None:
             self._reply = Parked()
         return self._reply
 
-    def _settled(self, timer: Timer) -> None:
-        """The end that this waited for is complete, unless it has been asked again meanwhile."""
+    def _not_pending(self, timer: Timer) -> None:
+        """The earlier transaction is complete; retry at once, unless the timer has run."""
         if self._timer is timer:
             timer.cancel()
-            self._ask_again()
+            self._retry()
 
-    def _ask_again(self) -> None:
+    def _retry(self) -> None:
         self._timer = None
-        self._gate.ask(self._wanted, self._take)
+        self._verification.start(self._wanted, self._verified)
 
-    def _take(self, verdict: Verdict) -> None:
+    def _verified(self, result: VerificationResult) -> None:
         cluster = self._context.cluster
-        now_ms = cluster.now_ms()
-        if self._patient and now_ms < self._deadline_ms and _CONCURRENT in verdict.errors.values():
-            # Kafka asks again after this time. Nothing is lost by asking as soon as it makes sense.
+        now_ms = cluster.runtime.now_ms()
+        if self._retries and now_ms < self._deadline_ms and _CONCURRENT in result.errors.values():
+            # Kafka retries after this time; here also when the transaction is complete.
             backoff_ms = cluster.config_int("add.partitions.to.txn.retry.backoff.ms")
-            self._timer = cluster.timers.call_at(now_ms + backoff_ms, self._ask_again)
-            self._gate.when_settled(partial(self._settled, self._timer))
+            self._timer = cluster.runtime.timers.call_at(now_ms + backoff_ms, self._retry)
+            self._verification.when_not_pending(partial(self._not_pending, self._timer))
             return
         self._context.now_ms = now_ms
-        reply = self._go_on(verdict)
+        reply = self._append(result)
         parked = self._reply
         if parked is None:
             self._reply = reply
@@ -170,9 +179,9 @@ class _Asking:
 
 
 def _hand_on(reply: Reply, parked: Parked[ProduceResponse]) -> None:
-    """Complete the reply that the connection waits for, now or when the append is replicated."""
+    """Complete a parked reply with another reply, now or when that is complete."""
     if not isinstance(reply, Parked):
-        # Where nothing is sent, or the connection closes, the outcome takes a response's place.
+        # An outcome takes the place of a response.
         parked.complete(cast("ProduceResponse", reply))
     elif reply.done:
         parked.complete(reply.response)

@@ -1,8 +1,9 @@
-"""SaslAuthenticate (36): a token of the agreed mechanism, and the answer to it (KIP-152)."""
+"""SaslAuthenticate (36): a token of the mechanism, and the server's token (KIP-152)."""
 
 from __future__ import annotations
 
-from mockbroker.handlers.authentication import told_late
+from mockbroker.handlers.authentication import delayed_failure
+from mockbroker.handlers.authorization import everyone
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.sasl_authenticate import (
@@ -11,11 +12,15 @@ from mockbroker_protocol.messages.sasl_authenticate import (
 )
 
 
-@api(ApiKey.SASL_AUTHENTICATE, versions=(0, 2))
+@api(
+    ApiKey.SASL_AUTHENTICATE,
+    versions=(0, 2),
+    authorize=everyone("is the authentication"),
+)
 def sasl_authenticate(
     ctx: RequestContext, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse | Parked[SaslAuthenticateResponse]:
-    """Take the token. ILLEGAL_SASL_STATE where nobody has to authenticate, or has done so."""
+    """Process the token. ILLEGAL_SASL_STATE without SASL, and after the authentication."""
     sasl = ctx.connection.sasl
     if sasl is None or not sasl.takes_token:
         return SaslAuthenticateResponse(
@@ -30,6 +35,6 @@ def sasl_authenticate(
         session_lifetime_ms=answer.session_lifetime_ms,
     )
     if sasl.failed:
-        return told_late(ctx.cluster, ctx.now_ms, response)
+        return delayed_failure(ctx.cluster, ctx.now_ms, response)
     ctx.connection.principal = sasl.principal
     return response

@@ -1,10 +1,12 @@
-"""SyncGroup: hand in the assignment (the leader), get one's own part (everybody)."""
+"""SyncGroup (14): the leader sends the assignments, each member receives its own."""
 
 from __future__ import annotations
 
 from functools import partial
 
 from mockbroker.core.groups.events import Sync, SyncResult
+from mockbroker.core.security.acls import Operation
+from mockbroker.handlers.authorization import AuthHelper, by_handler, on_group, requires
 from mockbroker.handlers.base import Parked, RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -12,21 +14,27 @@ from mockbroker_protocol.messages.sync_group import SyncGroupRequest, SyncGroupR
 PROTOCOL_MANDATORY_SINCE = 5
 
 
-@api(ApiKey.SYNC_GROUP, versions=(0, 5))
+@api(
+    ApiKey.SYNC_GROUP,
+    versions=(0, 5),
+    authorize=by_handler(
+        requires(on_group(Operation.READ), about="", otherwise="`GROUP_AUTHORIZATION_FAILED`")
+    ),
+)
 def sync_group(
     ctx: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Parked[SyncGroupResponse]:
-    """The order of the checks is that of KafkaApis and GroupCoordinatorService.syncGroup."""
-    if ctx.api_version >= PROTOCOL_MANDATORY_SINCE and (
-        request.protocol_type is None or request.protocol_name is None
-    ):
+    """The checks are in the order of KafkaApis and GroupCoordinatorService.syncGroup."""
+    if _lacks_protocol(ctx, request):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not AuthHelper(ctx).group(Operation.READ, request.group_id):
+        return SyncGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     shard = ctx.broker.groups.shard_of(request.group_id)
     if isinstance(shard, ErrorCode):
         return SyncGroupResponse(error_code=shard)
-    ctx.cluster.presence.heard(request.group_id, request.member_id, ctx.connection)
+    ctx.cluster.member_connections.heard(request.group_id, request.member_id, ctx.connection)
     parked: Parked[SyncGroupResponse] = Parked()
     event = Sync(
         slot=partial(_complete, parked),
@@ -39,6 +47,11 @@ def sync_group(
     )
     shard.sync(request.group_id, event)
     return parked
+
+
+def _lacks_protocol(ctx: RequestContext, request: SyncGroupRequest) -> bool:
+    nameless = request.protocol_type is None or request.protocol_name is None
+    return nameless and ctx.api_version >= PROTOCOL_MANDATORY_SINCE
 
 
 def _complete(parked: Parked[SyncGroupResponse], result: SyncResult) -> None:

@@ -1,7 +1,7 @@
-"""What a client's request costs it: answers that tell it to wait, and how long it is left waiting.
+"""Client quotas: the throttle time of a response, and the time for which its connection is muted.
 
-The answer goes out at once and names the time; then the connection is not read until that has
-passed (KIP-219). Each broker keeps the accounts of its own clients.
+The response is sent at once with its throttle time. Then the connection is not read until that has
+passed (KIP-219). Each broker measures its own clients.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from mockbroker.handlers.base import RequestContext
     from mockbroker_protocol.messages.fetch import FetchResponse
 
-# Requests of brokers, and those by which a client proves who it is: their time does not count.
+# Requests of brokers and for authentication: their handler time does not count.
 EXEMPT = frozenset((ApiKey.WRITE_TXN_MARKERS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE))
 
 
-class Bill:
-    """What a request took: bytes of its frame, ns of its handler; and who counts them."""
+class RequestUsage:
+    """The bytes of a request's frame and the ns of its handler, for a quota manager."""
 
     __slots__ = ("size", "spent_ns", "throttling")
 
@@ -43,57 +43,58 @@ class Bill:
 
 
 def client_of(ctx: RequestContext) -> Client:
-    """Whom quotas know the sender of a request as."""
+    """The user and client id of a request, for quotas."""
     return Client(ctx.connection.principal.partition(":")[2], ctx.client_id)
 
 
-def charge(ctx: RequestContext, response: Any, bill: Bill) -> tuple[object, int]:
-    """Count a request and its answer: the answer to send, and for how many ms then not to read.
+def record_and_throttle(
+    ctx: RequestContext, response: Any, usage: RequestUsage
+) -> tuple[object, int]:
+    """Measure a request: the answer to send, and for how many ms to mute the connection then.
 
-    An answer may name a time already, for its fetched bytes or its changes to topics; then the
-    longer one holds.
+    The handler may have set a throttle time already, for fetched bytes or for changes to topics.
+    Then the longer one holds.
     """
     key = ctx.header.api_key
     if isinstance(response, Outcome) and response is not NO_RESPONSE:
         return response, 0
-    throttling = bill.throttling
-    now_ms = ctx.cluster.now_ms()
+    throttling = usage.throttling
+    now_ms = ctx.cluster.runtime.now_ms()
     client = client_of(ctx)
     broker_id = ctx.broker.node_id
-    wait_ms, quota = getattr(response, "throttle_time_ms", 0), _TOLD_BY_HANDLER.get(key, MUTATION)
+    wait_ms, quota = (
+        getattr(response, "throttle_time_ms", 0),
+        FETCH if key == ApiKey.FETCH else MUTATION,
+    )
     if key == ApiKey.PRODUCE:
-        wait_ms, quota = throttling.produced(broker_id, client, bill.size, now_ms), PRODUCE
+        wait_ms, quota = throttling.produced(broker_id, client, usage.size, now_ms), PRODUCE
     if response is not NO_RESPONSE and key not in EXEMPT:
-        busy_ms = throttling.handled(broker_id, client, bill.spent_ns, now_ms)
+        busy_ms = throttling.handled(broker_id, client, usage.spent_ns, now_ms)
         if busy_ms >= wait_ms:
             wait_ms, quota = busy_ms, REQUEST
     if wait_ms <= 0:
         return response, 0
-    throttling.note(quota, wait_ms)
+    throttling.record_throttle(quota, wait_ms)
     answer: Any = response
     if key == ApiKey.FETCH and answer.responses:
-        answer = _untold(ctx, throttling, client, answer)
-    return _told(ctx, answer, wait_ms), wait_ms
+        answer = _without_records(ctx, throttling, client, answer)
+    return _with_throttle_time(ctx, answer, wait_ms), wait_ms
 
 
-# Whose quota it is that a handler told the client of.
-_TOLD_BY_HANDLER = {int(ApiKey.FETCH): FETCH}
-
-
-def _untold(
+def _without_records(
     ctx: RequestContext, throttling: Throttling, client: Client, response: FetchResponse
 ) -> FetchResponse:
-    """A Fetch for whose handler its client has to wait brings nothing; its bytes do not count."""
+    """A Fetch that is throttled for its handler's time has no records; its bytes do not count."""
     if throttling.limits_fetches(client):
         size = _fetched_size(ctx, response)
-        throttling.unfetched(ctx.broker.node_id, client, size, ctx.cluster.now_ms())
+        throttling.unfetched(ctx.broker.node_id, client, size, ctx.cluster.runtime.now_ms())
     return replace(response, responses=[], node_endpoints=[])
 
 
-def _told(ctx: RequestContext, response: Any, wait_ms: int) -> object:
-    """The answer with the time in it, where its version has a place for that."""
+def _with_throttle_time(ctx: RequestContext, response: Any, wait_ms: int) -> object:
+    """The answer with its throttle time, if its version has the field."""
     if isinstance(response, EncodedResponse):
-        # Shared between connections; such a one is made anew for a client that has to wait.
+        # These bytes are shared between connections.
         codec = response_codec(ctx.header.api_key, ctx.api_version)
         response = codec.decode(b"".join(response.parts))[0]
     if not hasattr(response, "throttle_time_ms"):
@@ -101,10 +102,10 @@ def _told(ctx: RequestContext, response: Any, wait_ms: int) -> object:
     return replace(response, throttle_time_ms=wait_ms)
 
 
-def fetched(ctx: RequestContext, response: FetchResponse) -> int:
-    """Count the bytes of an answer to a consumer; how long it has to wait for them, if at all.
+def record_fetch(ctx: RequestContext, response: FetchResponse) -> int:
+    """Measure the bytes of a response to a consumer: its throttle time, or 0.
 
-    Then it is to be sent nothing now (FetchContext.getThrottledResponse).
+    A throttled response has no records (FetchContext.getThrottledResponse).
     """
     throttling = ctx.cluster.quotas.throttling
     if throttling is None:
@@ -113,7 +114,7 @@ def fetched(ctx: RequestContext, response: FetchResponse) -> int:
     if not throttling.limits_fetches(client):
         return 0
     size = _fetched_size(ctx, response)
-    return throttling.fetched(ctx.broker.node_id, client, size, ctx.cluster.now_ms())
+    return throttling.fetched(ctx.broker.node_id, client, size, ctx.cluster.runtime.now_ms())
 
 
 def _fetched_size(ctx: RequestContext, response: FetchResponse) -> int:
@@ -122,11 +123,11 @@ def _fetched_size(ctx: RequestContext, response: FetchResponse) -> int:
 
 
 class MutationQuota:
-    """What one request may change of topics (KIP-599), counted in partitions.
+    """The controller mutation quota of one request (KIP-599), in partitions.
 
     From version `strict_since` on, changes above the quota are refused with
-    THROTTLING_QUOTA_EXCEEDED; before, they are made and the client has to wait. `wait_ms` is what
-    the answer is to tell.
+    THROTTLING_QUOTA_EXCEEDED; before, they are made and the client is throttled. `wait_ms` is the
+    throttle time of the response.
     """
 
     def __init__(self, ctx: RequestContext, strict_since: int) -> None:
@@ -136,7 +137,7 @@ class MutationQuota:
         self.wait_ms = 0
 
     def draw(self, partitions: int) -> None:
-        """Count partitions that are about to be made or dropped. Raises ThrottledError."""
+        """Count partitions to be created or deleted. Raises ThrottledError."""
         if self._throttling is None:
             return
         try:

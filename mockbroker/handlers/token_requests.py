@@ -1,4 +1,4 @@
-"""What the four delegation token APIs have in common."""
+"""What the four delegation token APIs share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from mockbroker.handlers.base import RequestContext
 
 
-def may_ask(ctx: RequestContext) -> bool:
-    """Whether the client has proved who it is, and otherwise than by a token (KIP-48)."""
+def allow_token_requests(ctx: RequestContext) -> bool:
+    """Whether the client is authenticated, and not by a token (KafkaApis.allowTokenRequests)."""
     connection = ctx.connection
     if connection.sasl is not None and connection.sasl.by_token:
         return False

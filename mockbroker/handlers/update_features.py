@@ -5,7 +5,9 @@ from __future__ import annotations
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.control import MIN_ISR
 from mockbroker.core.errors import ApiError
+from mockbroker.core.security.acls import Operation
 from mockbroker.handlers.api_versions import served_level
+from mockbroker.handlers.authorization import clusterwide
 from mockbroker.handlers.base import RequestContext, api
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.update_features import (
@@ -19,18 +21,24 @@ METADATA_VERSION = "metadata.version"
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
-@api(ApiKey.UPDATE_FEATURES, versions=(0, 2))
+@api(
+    ApiKey.UPDATE_FEATURES,
+    versions=(0, 2),
+    authorize=clusterwide(Operation.ALTER),
+    forwarded=True,
+)
 def update_features(ctx: RequestContext, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-    """Put all levels in force, or none."""
+    """Set all levels, or none."""
     cluster, updates = ctx.cluster, request.feature_updates
     try:
         for update in updates:
             _check(cluster, update)
     except ApiError as error:
-        return UpdateFeaturesResponse(
-            error_code=error.error,
-            error_message=f"No feature was changed: {error.message}",
-        )
+        raise ApiError(
+            error.error,
+            "The update failed for all features since the following feature had an error: "
+            f"{error.message}",
+        ) from error
     if updates and not request.validate_only:
         _apply(cluster, {update.feature: update.max_version_level for update in updates})
     return UpdateFeaturesResponse(
@@ -48,26 +56,43 @@ def _check(cluster: Cluster, update: FeatureUpdateKey) -> None:
     highest = 0 if supported is None else served_level(cluster, name, supported.max_level)
     present = cluster.features.level(name)
     if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        raise _invalid(update, f"There is no upgrade type {update.upgrade_type}.")
-    if supported is None or highest == 0:
-        raise _invalid(update, "The cluster does not have this feature.")
+        raise _invalid(update, "The controller does not support the given upgrade type.")
     if level < 0:
-        raise _invalid(update, "Levels begin at 0.")
+        raise _invalid(update, "A feature version cannot be less than 0.")
+    controller = f"Local controller {cluster.controller_id}"
+    if supported is None or highest == 0:
+        reason = f"{controller} does not support this feature."
+        raise _invalid(update, reason if level else f"Feature {name} not found.")
     if not supported.min_level <= level <= highest:
-        raise _invalid(update, f"Its levels are {supported.min_level} to {highest}.")
+        versions = f"{supported.min_level}-{highest}"
+        raise _invalid(update, f"{controller} only supports versions {versions}")
     if level >= present:
         return
     if update.upgrade_type == UPGRADE:
-        raise _invalid(update, "Only a downgrade, safe or unsafe, lowers a level.")
+        raise _invalid(
+            update,
+            "Can't downgrade the version of this feature without setting the upgrade type to "
+            "either safe or unsafe downgrade.",
+        )
     if name == METADATA_VERSION:
         # Kafka would have to drop metadata that the lower level cannot express.
-        raise _invalid(update, f"It cannot go down from {present}.")
+        unsafe = update.upgrade_type == UNSAFE_DOWNGRADE
+        raise ApiError(
+            ErrorCode.INVALID_UPDATE_VERSION,
+            f"Invalid metadata.version {level}. "
+            + (
+                "Unsafe metadata downgrade is not supported in this version."
+                if unsafe
+                else "Refusing to perform the requested downgrade because it might delete metadata "
+                "information."
+            ),
+        )
 
 
 def _invalid(update: FeatureUpdateKey, reason: str) -> ApiError:
     return ApiError(
         ErrorCode.INVALID_UPDATE_VERSION,
-        f"{update.feature} cannot be at level {update.max_version_level}. {reason}",
+        f"Invalid update version {update.max_version_level} for feature {update.feature}. {reason}",
     )
 
 

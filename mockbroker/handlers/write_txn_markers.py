@@ -1,15 +1,17 @@
-"""WriteTxnMarkers (key 27): end transactions in the partitions that this broker leads.
+"""WriteTxnMarkers (27): write the markers of transactions to partitions that this broker leads.
 
-Kafka's coordinators send it to each other; an administrator does to end a transaction that hangs,
-because no coordinator knows it any more (`Admin.abortTransaction`).
+Coordinators send it to leaders. An administrator sends it to end a hanging transaction, which no
+coordinator has any more (`Admin.abortTransaction`).
 """
 
 from __future__ import annotations
 
 from functools import partial
 
+from mockbroker.core.security.acls import Operation
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
-from mockbroker.handlers.base import Gathering, Parked, RequestContext, api
+from mockbroker.handlers.authorization import clusterwide
+from mockbroker.handlers.base import CombinedReply, Parked, RequestContext, api
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -22,17 +24,26 @@ from mockbroker_protocol.messages.write_txn_markers import (
 VERSION_SINCE = 2
 
 
-@api(ApiKey.WRITE_TXN_MARKERS, versions=(1, 2))
+@api(
+    ApiKey.WRITE_TXN_MARKERS,
+    versions=(1, 2),
+    authorize=clusterwide(
+        Operation.ALTER,
+        Operation.CLUSTER_ACTION,
+        has_message=False,
+        otherwise=" for every partition",
+    ),
+)
 def write_txn_markers(
     ctx: RequestContext, request: WriteTxnMarkersRequest
 ) -> Parked[WriteTxnMarkersResponse]:
     """Append the markers; answer when all are replicated."""
     by_producer: dict[int, Errors] = {}
-    gathering = Gathering(len(request.markers), lambda: _response(by_producer))
+    combined = CombinedReply(len(request.markers), lambda: _response(by_producer))
 
     def done(producer_id: int, errors: Errors) -> None:
         by_producer.setdefault(producer_id, {}).update(errors)
-        gathering.part_done()
+        combined.part_done()
 
     for line in request.markers:
         marker = Marker(
@@ -45,8 +56,8 @@ def write_txn_markers(
         partitions = tuple(
             (topic.name, index) for topic in line.topics for index in topic.partition_indexes
         )
-        write_markers(ctx.cluster, ctx.broker, marker, partitions, partial(done, line.producer_id))
-    return gathering.reply
+        write_markers(ctx.broker, marker, partitions, partial(done, line.producer_id))
+    return combined.reply
 
 
 def _response(by_producer: dict[int, Errors]) -> WriteTxnMarkersResponse:

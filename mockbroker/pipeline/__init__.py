@@ -1,4 +1,4 @@
-"""What became of every record: the journal as tables, and the jobs that judge them.
+"""The journal as tables, and the jobs that judge the fate of every record.
 
 Nouns: a *run* is the life of one cluster, from start to end; its journal becomes *tables* of
 Parquet files. A *job* (`mockbroker.pipeline.spark`) is a PySpark program over the tables of one or

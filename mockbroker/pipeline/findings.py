@@ -1,4 +1,4 @@
-"""What the audit can find, and the shape of a finding. The definitions are in docs/audit.md."""
+"""Anomalies and findings of the audit; definitions: docs/explanation/audit.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 BUG, REPORT, UNDECIDED = "bug", "report", "undecided"
 WIRE, COMMITS, APPLICATION = "wire", "commits", "application"
 
-# Anomaly -> what it means, for people.
+# Anomaly -> its meaning, for people.
 ANOMALIES: Mapping[str, str] = {
     "inconsistent_offset": "one offset held two different values",
     "duplicate": "one record stands in the log twice",
@@ -35,8 +35,8 @@ class Finding(NamedTuple):
     """One case of an anomaly. Engines agree when their findings are equal but for `details`.
 
     `first_seq` and `last_seq` bound the evidence in the journal; where a gap lies between them the
-    verdict is `undecided`. `subject` is who it happened to or who did it: a group, a producer id, a
-    transaction, `connection:<n>`, a process. `rule` is the rule or action that led to it.
+    verdict is `undecided`. `subject` is the group, producer id, transaction, `connection:<n>` or
+    process concerned. `rule` is the rule or action that led to it.
     """
 
     run: str

@@ -1,4 +1,4 @@
-"""The hash by which tables know what a record held.
+"""The hash that stands for a record's key and value in tables.
 
 BLAKE2b over four things: the length of the key as a signed 32-bit integer (big-endian; -1 for a
 null), the key, the length of the value likewise, the value. The first 8 bytes of the digest are the

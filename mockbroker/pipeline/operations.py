@@ -1,10 +1,10 @@
-"""What an application did, in its own words: a log that it writes, and the table made of it.
+"""The operations of an application: a log that it writes, and the table made of it.
 
     with OperationLog("ops.jsonl", process="billing-1", group="billing") as log:
         log.processed("orders", 0, 17, id="order-17")
 
-On the wire one sees what was delivered, not what was processed. Each line is JSON, written at once,
-so that a process that is killed has told all that it did. Needs nothing but Python.
+The wire shows deliveries, not processing. Each line is JSON and is written at once, so that the log
+of a killed process is complete. Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from mockbroker.pipeline.store import StoreError
@@ -36,9 +35,9 @@ _COLUMNS = {column.name: column.kind for column in TABLES["operations"]}
 
 
 class OperationLog:
-    """Writes down what one producer or consumer of an application does; a context manager.
+    """Logs the operations of one producer or consumer of an application; a context manager.
 
-    `process` is its name, unlike all others of the run; `group` the consumer group it reads for.
+    `process` is its name, unique in the run; `group` is its consumer group.
     Lines are appended to the file. May be used by several threads, and by one process alone.
     """
 
@@ -61,11 +60,11 @@ class OperationLog:
         *,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """The client says that the record was acknowledged, and where it stands."""
+        """The client reported the record as acknowledged, at this offset."""
         self._write("acked", topic, partition, offset, id)
 
     def failed(self, topic: str, partition: int | None = None, *, id: str | None = None) -> None:  # noqa: A002
-        """The client says that the record could not be sent."""
+        """The client reported that the record could not be sent."""
         self._write("failed", topic, partition, None, id)
 
     def processed(
@@ -76,23 +75,23 @@ class OperationLog:
         *,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """The application is done with a record."""
+        """The application has processed a record."""
         self._write("processed", topic, partition, offset, id)
 
     def assigned(self, topic: str, partition: int, offset: int | None = None) -> None:
-        """The consumer was given a partition, to begin at `offset` if that is known."""
+        """The consumer was assigned a partition, to begin at `offset` if that is known."""
         self._write("assigned", topic, partition, offset, None)
 
     def revoked(self, topic: str, partition: int) -> None:
-        """A partition was taken from the consumer."""
+        """A partition of the consumer was revoked."""
         self._write("revoked", topic, partition, None, None)
 
     def seek(self, topic: str, partition: int, offset: int) -> None:
-        """The application goes on elsewhere on purpose."""
+        """The application moved its position on purpose."""
         self._write("seek", topic, partition, offset, None)
 
     def committed(self, topic: str, partition: int, offset: int) -> None:
-        """The client says that an offset was committed."""
+        """The client reported an offset as committed."""
         self._write("committed", topic, partition, offset, None)
 
     def _write(
@@ -111,30 +110,25 @@ class OperationLog:
                 "offset": offset,
                 "id": id_,
             }
-            told = {name: value for name, value in row.items() if value is not None}
-            self._file.write(json.dumps(told, ensure_ascii=False) + "\n")
+            known = {name: value for name, value in row.items() if value is not None}
+            self._file.write(json.dumps(known, ensure_ascii=False) + "\n")
             self._file.flush()
 
     def close(self) -> None:
-        """No more comes."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> OperationLog:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def read_operations(path: Path | str) -> Iterator[dict[str, Any]]:
-    """The rows of one log. A last line that was not finished is left out.
+    """The rows of one log. An unfinished last line is left out.
 
-    Raises StoreError that names the line which is no operation.
+    Raises StoreError that names a line without an operation.
     """
     try:
         text = Path(path).read_text(encoding="utf-8", errors="surrogateescape")
@@ -148,8 +142,8 @@ def read_operations(path: Path | str) -> Iterator[dict[str, Any]]:
             row = json.loads(line)
         except ValueError:
             if number == len(lines):
-                return  # its process was killed
-            raise StoreError(f"{path}, line {number}: this is no JSON") from None
+                return  # the process was killed
+            raise StoreError(f"{path}, line {number}: this is not JSON") from None
         wrong = _wrong(row)
         if wrong:
             raise StoreError(f"{path}, line {number}: {wrong}")
@@ -157,7 +151,7 @@ def read_operations(path: Path | str) -> Iterator[dict[str, Any]]:
 
 
 def _wrong(row: object) -> str:
-    """What is wrong with a row; nothing if it is an operation."""
+    """The fault of a row; empty if the row is an operation."""
     if not isinstance(row, dict):
         return "an operation is an object"
     unknown = row.keys() - _COLUMNS.keys()
@@ -175,10 +169,9 @@ def _wrong(row: object) -> str:
 
 
 def add_operations(directory: Path | str, run: str, *logs: Path | str) -> int:
-    """Put the operations of some logs into a run that is there; returns how many they are.
+    """Put the operations of logs into a run, in place of earlier ones; returns their number.
 
-    What was put there before is replaced. Raises StoreError for a run that is not there, and for a
-    log that is none; then nothing has changed.
+    Raises StoreError when the run does not exist or a log is wrong; nothing has changed then.
     """
     rows = [row for log in logs for row in read_operations(log)]
     return replace_table(directory, run, "operations", rows)

@@ -6,8 +6,8 @@
 
 Options: `url` of the admin API, `token` if it asks for one, `table` (the journal's "events", or any
 table of a run), `startingSeq` (earliest, latest or a number: begin behind that entry) and, for
-streams, `maxEntriesPerBatch`. Spark 4.2 and newer ask for batches of that size by themselves
-(admission control) and know Trigger.AvailableNow; with older ones the reader counts by itself.
+streams, `maxEntriesPerBatch`. Spark 4.2 and newer limit batches themselves (admission
+control) and support Trigger.AvailableNow; with older ones the reader limits them.
 
 Runs in Python workers, so mockbroker has to be installed there. Needs PySpark 4.0.
 """
@@ -15,7 +15,7 @@ Runs in Python workers, so mockbroker has to be installed there. Needs PySpark 4
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
@@ -28,7 +28,15 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from mockbroker.pipeline.tables import TABLES, spark_schema
+from mockbroker.core.journal.events import JournalEvent
+from mockbroker.pipeline.tables import (
+    KINDS,
+    PLURALS,
+    SPARK_TYPES,
+    TABLES,
+    single_or_all,
+    spark_schema,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +44,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
 
     class SupportsTriggerAvailableNow:
-        """What Spark 4.2 has; older ones do without."""
+        """A class of Spark 4.2; older versions lack it."""
 
     ReadMaxRows: Any
 else:
@@ -46,56 +54,37 @@ else:
         ReadMaxRows, SupportsTriggerAvailableNow = None, object
 
 EVENTS = "events"
-EVENT_COLUMNS: Mapping[str, str] = {
-    "seq": "bigint",
-    "part": "int",
-    "kind": "string",
-    "virtual_ms": "bigint",
-    "real_ns": "bigint",
-    "broker": "int",
-    "connection": "bigint",
-    "source": "string",
-    "client_id": "string",
-    "client_software": "string",
-    "principal": "string",
-    "api": "string",
-    "api_version": "int",
-    "correlation_id": "int",
-    "request_seq": "bigint",
-    "elapsed_ns": "bigint",
-    "topic": "string",
-    "partition": "int",
-    "first_offset": "bigint",
-    "last_offset": "bigint",
-    "offset": "bigint",
-    "records": "int",
-    "bytes": "bigint",
-    "group": "string",
-    "member": "string",
-    "generation": "int",
-    "transactional_id": "string",
-    "producer_id": "bigint",
-    "producer_epoch": "int",
-    "acks": "int",
-    "isolation_level": "int",
-    "state": "string",
-    "former": "string",
-    "change": "string",
-    "reason": "string",
-    "errors": "array<string>",
-    "outcome": "string",
-    "rules": "array<string>",
-    "first_seq": "bigint",
-    "last_seq": "bigint",
-}
 OPTIONS = ("url", "token", "table", "startingSeq", "maxEntriesPerBatch")
+# Fields of events that are no columns, and the kinds of those that no table has.
+_NOT_COLUMNS = ("targets", "message")
+_KINDS = {
+    "part": "int32",
+    "from_broker": "int32",
+    "to_broker": "int32",
+    "instance_id": "string",
+    "bytes": "int64",
+    "transactional": "bool",
+}
 DEFAULT_BATCH = 100_000
 TIMEOUT_S = 30.0
 _PAGE_EVENTS = 5_000
 
 
 class SourceError(Exception):
-    """The source cannot be read; the message says why, and what to do."""
+    """The source cannot be read; the message says why, and names the remedy."""
+
+
+def event_columns() -> dict[str, str]:
+    """The columns of the table "events" and their types: the fields of an event that are plain.
+
+    Where an event names several groups or transactional ids, `groups` and `transactional_ids` have
+    all of them, and the column for a single one is null.
+    """
+    names: list[str] = []
+    for name in JournalEvent.__struct_fields__:
+        if name not in _NOT_COLUMNS:
+            names += [name, PLURALS[name]] if name in PLURALS else [name]
+    return {name: SPARK_TYPES[_KINDS.get(name) or KINDS[name]] for name in names}
 
 
 class Settings(NamedTuple):
@@ -109,7 +98,7 @@ class Settings(NamedTuple):
 
 
 def settings_of(options: Mapping[str, str]) -> Settings:
-    """The options as they were given. Raises SourceError that names the wrong one."""
+    """The options, checked. Raises SourceError that names a wrong one."""
     given = {name.lower(): value for name, value in options.items()}
     known = {name.lower(): name for name in OPTIONS}
     for name in given.keys() - known.keys() - {"path"}:
@@ -143,7 +132,7 @@ class MockbrokerDataSource(DataSource):
     def schema(self) -> str:
         table = settings_of(self.options).table
         if table == EVENTS:
-            return ", ".join(f"`{name}` {kind}" for name, kind in EVENT_COLUMNS.items())
+            return ", ".join(f"`{name}` {kind}" for name, kind in event_columns().items())
         return spark_schema(table)
 
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
@@ -154,7 +143,7 @@ class MockbrokerDataSource(DataSource):
         return StreamReader(settings) if ReadMaxRows is None else AdmittedStreamReader(settings)
 
 
-class Stretch(InputPartition):  # type: ignore[misc, unused-ignore]
+class SeqRange(InputPartition):  # type: ignore[misc, unused-ignore]
     """Entries behind `after`, up to `up_to`; None is to the end."""
 
     def __init__(self, after: int, up_to: int | None) -> None:
@@ -164,20 +153,20 @@ class Stretch(InputPartition):  # type: ignore[misc, unused-ignore]
 
 
 class BatchReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
-    """All that the journal holds when it is read."""
+    """All entries that the journal holds when it is read."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [Stretch(start_of(self._settings), None)]
+        return [SeqRange(start_of(self._settings), None)]
 
     def read(self, partition: Any) -> Iterator[Any]:
         return rows_between(self._settings, partition.after, partition.up_to)
 
 
 class StreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
-    """The journal as it grows; for Sparks that do not say where a batch begins."""
+    """The journal as it grows; for versions of Spark that do not pass the start of a batch."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -194,19 +183,19 @@ class StreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
         return {"seq": max(min(last, begin + self._settings.batch_entries), begin)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        # A query that is restarted says here first where it is, with an empty stretch.
+        # A restarted query passes its position here first, with an empty range.
         self._planned = end["seq"]
-        return [] if start == end else [Stretch(start["seq"], end["seq"])]
+        return [] if start == end else [SeqRange(start["seq"], end["seq"])]
 
     def read(self, partition: Any) -> Iterator[Any]:
         return rows_between(self._settings, partition.after, partition.up_to)
 
     def commit(self, end: dict[str, int]) -> None:
-        """The journal forgets by itself."""
+        """Nothing: the journal forgets by itself."""
 
 
 class AdmittedStreamReader(StreamReader, SupportsTriggerAvailableNow):
-    """The same where Spark says where a batch begins and how much it may hold (Spark 4.2)."""
+    """The same where Spark passes the start of a batch and its limit (Spark 4.2)."""
 
     _until: int | None = None  # the last entry of a query that reads what is available
 
@@ -235,7 +224,7 @@ def start_of(settings: Settings) -> int:
 
 
 def last_seq(settings: Settings) -> int:
-    """The newest entry that there is."""
+    """The number of the newest entry."""
     page = json.loads(_get(settings, "/v1/journal", after=2**62, limit=1, messages="false"))
     last: int = page["last_seq"]
     return last
@@ -252,6 +241,7 @@ def _events_between(
     settings: Settings, after: int, up_to: int | None
 ) -> Iterator[tuple[object, ...]]:
     up_to = last_seq(settings) if up_to is None else up_to
+    columns = event_columns()
     while after < up_to:
         page = json.loads(
             _get(settings, "/v1/journal", after=after, limit=_PAGE_EVENTS, messages="false")
@@ -259,20 +249,23 @@ def _events_between(
         for event in page["events"]:
             if event["seq"] > up_to:
                 return
-            event.setdefault("part", 0)
-            yield tuple(event.get(name) for name in EVENT_COLUMNS)
+            yield _row(event, columns)
         if page["next"] <= after:
             return
         after = page["next"]
 
 
+def _row(event: dict[str, Any], columns: Iterable[str]) -> tuple[object, ...]:
+    fields = {"part": 0, **single_or_all(event)}
+    return tuple(fields.get(name) for name in columns)
+
+
 def _table_between(settings: Settings, after: int, up_to: int | None) -> Iterator[pa.RecordBatch]:
     from mockbroker.pipeline.convert.memory import table_between
-    from mockbroker.pipeline.spool.notes import Torn, unpacked
+    from mockbroker.pipeline.spool.format import decode, whole
 
-    notes = unpacked(_get(settings, "/v1/journal/notes"))
-    whole = (note for note in notes if not isinstance(note, Torn))
-    return table_between(whole, settings.table, after, up_to)
+    entries = whole(decode(_get(settings, "/v1/journal/entries")))
+    return table_between(entries, settings.table, after, up_to)
 
 
 def _get(settings: Settings, path: str, **query: object) -> bytes:

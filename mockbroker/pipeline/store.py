@@ -1,11 +1,11 @@
-"""A directory of runs: what it holds, and whether it can be believed.
+"""A directory of runs, and checks of its files.
 
     <directory>/_runs/<run>.json                      the run's manifest
     <directory>/<table>/run=<run>/part-00000.parquet  its rows
-    <directory>/_spool/<run>/                         what the broker wrote, before it was converted
+    <directory>/_spool/<run>/                         the entries of a run, until they are converted
 
-A table that has no row has no directory. Files are renamed into place when they are whole, so what
-lies there can be read; the manifest says which schema it has and whether the run is all there.
+A table without rows has no directory. Files are renamed into place when they are whole, so that
+they can be read. The manifest says which schema they have and whether the run is complete.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _AGAIN = "export the run again (mockbroker journal export)"
 
 
 class StoreError(Exception):
-    """The directory cannot be used; the message says why, and what to do."""
+    """The directory cannot be used; the message says why, and names the remedy."""
 
 
 @dataclass(frozen=True)
 class Run:
     """One run's manifest. Times of the cluster in ms, real times in ns since the epoch; -1 where
     not known. `rows` counts the rows of each table that has any. `complete` is false while the
-    broker runs, and stays so when it did not end in peace; `reason` then says more.
+    broker runs, and stays so when it was not stopped cleanly; `reason` then says more.
     """
 
     run: str
@@ -55,7 +55,7 @@ class Run:
 
 
 class Store:
-    """The runs of a directory, or those of them that were asked for. Made by `open_store`."""
+    """The runs of a directory, or some of them. Made by `open_store`."""
 
     def __init__(self, path: Path, runs: Sequence[Run]) -> None:
         self.path = path
@@ -64,14 +64,14 @@ class Store:
     def files(self, table: str) -> list[Path]:
         """The Parquet files of a table, by run and part; none where the table has no row.
 
-        Raises KeyError for a table that there is not.
+        Raises KeyError for an unknown table.
         """
         TABLES[table]
         return [file for run in self.runs for file in parts(self.path, table, run.run)]
 
     def check(self, *, incomplete: bool = False) -> None:
         """Raises StoreError unless every file can be read, has all columns, and every run has all
-        its rows. With `incomplete` also runs that did not end in peace are good.
+        its rows. With `incomplete`, runs that were not stopped cleanly pass too.
         """
         for run in self.runs:
             if not (run.complete or incomplete):
@@ -144,7 +144,7 @@ def read_manifest(file: Path) -> Run:
 
 
 def write_manifest(directory: Path, run: Run) -> None:
-    """Put the manifest in its place at one go."""
+    """Replace the manifest atomically."""
     file = directory / RUNS / f"{run.run}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".partial")
@@ -176,7 +176,7 @@ def arrow() -> Any:
 
 
 def arrow_schema(table: str) -> pa.Schema:
-    """The columns of a table as Arrow has them; `run` is not among them, it is in the path."""
+    """The Arrow schema of a table without `run`, which is in the path."""
     pa = arrow()
     kinds = {
         "int64": pa.int64(),
@@ -191,7 +191,7 @@ def arrow_schema(table: str) -> pa.Schema:
 
 
 def _checked_rows(file: Path, table: str) -> int:
-    """How many rows a part has, by its footer."""
+    """The number of rows of a part, from its footer."""
     pa = arrow()
     import pyarrow.parquet as pq
 
@@ -217,6 +217,6 @@ def _checked_rows(file: Path, table: str) -> int:
 
 
 def _said(error: BaseException) -> str:
-    """What an error says, in one short line."""
+    """An error's message in one short line."""
     text = " ".join(str(error).split()) or type(error).__name__
     return f"{type(error).__name__} {text}" if isinstance(error, KeyError) else text[:200]

@@ -1,9 +1,9 @@
-"""The tables of a run: names, columns, types and what they mean.
+"""The tables of a run: names, columns, types and meanings.
 
 `seq` numbers are those of the journal's entries: the order in which the cluster did things. Times
 are `virtual_ms` (the cluster's clock, ms since the epoch) and `real_ns` (real time, ns since the
 epoch). A partition is `topic_id` and `partition`, because a topic that was deleted and made again
-is another; `topic` is its name. A null means that nothing is known or that it does not apply.
+is another; `topic` is its name. A null means unknown or not applicable.
 
 On disk a table is `<directory>/<table>/run=<run>/part-<n>.parquet`: zstd, hive-partitioned by run.
 """
@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-# Grows with every change that a reader of older tables could stumble over.
-SCHEMA_VERSION = 1
+# Grows with every change that breaks a reader of older tables.
+SCHEMA_VERSION = 2
 
 
 class Column(NamedTuple):
@@ -26,7 +26,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """One table; `meaning` says what a row is."""
+    """One table; `meaning` is that of a row."""
 
     name: str
     meaning: str
@@ -52,9 +52,9 @@ _PLACE = (
 
 _REQUESTS = _table(
     "requests",
-    "a request and what came of it",
+    "a request and its answer",
     ("seq", "int64", "the request"),
-    ("response_seq", "int64", "its answer, or the note that there was none; null: neither"),
+    ("response_seq", "int64", "its answer, or the entry that there was none; null: neither"),
     *_TIMES,
     ("elapsed_ns", "int64", "real time from the request to its answer"),
     ("broker", "int32", "node id"),
@@ -63,23 +63,25 @@ _REQUESTS = _table(
     ("source", "string", "host:port of the client"),
     ("client_id", "string", "as the client says"),
     ("client_software", "string", "name and version, as the client says"),
-    ("principal", "string", "who is logged in"),
+    ("principal", "string", "the authenticated principal"),
     ("api", "string", "Kafka's name of the API"),
     ("api_version", "int16", ""),
     ("correlation_id", "int32", ""),
-    ("group", "string", "the group it names"),
-    ("member", "string", "the member it speaks for"),
-    ("generation", "int32", "the generation or member epoch it names"),
-    ("transactional_id", "string", ""),
-    ("producer_id", "int64", ""),
-    ("producer_epoch", "int16", ""),
+    ("group", "string", "the group it names; null: none, or several"),
+    ("groups", "strings", "all groups it names"),
+    ("member", "string", "the member it names; null: none, or several"),
+    ("generation", "int32", "the generation or member epoch it names; null: none, or several"),
+    ("transactional_id", "string", "the one it names; null: none, or several"),
+    ("transactional_ids", "strings", "all transactional ids it names"),
+    ("producer_id", "int64", "the one it names, or its batches; null: none, or several"),
+    ("producer_epoch", "int16", "of that producer; null: none, or several"),
     ("acks", "int16", "of a Produce"),
     ("isolation_level", "int8", "0 read_uncommitted, 1 read_committed"),
     ("request_bytes", "int64", ""),
     ("response_bytes", "int64", ""),
     ("errors", "strings", "names of the error codes in the answer"),
     ("outcome", "string", "why there was no whole answer; null when there was one"),
-    ("rules", "strings", "the fault rules that had a hand in it"),
+    ("rules", "strings", "the fault rules that changed it"),
 )
 
 _BATCHES = _table(
@@ -136,21 +138,20 @@ _FETCHES = _table(
     ("group", "string", "the group it reads for, as far as that is certain"),
     ("member", "string", "the member it is, as far as that is certain"),
     *_PLACE,
-    ("assignment", "int64", "number of the stretch of reading it belongs to, within the run"),
+    ("read_span", "int64", "its number within the run"),
     (
         "start",
         "string",
-        "why a stretch begins with it: connection, rebalance, reset (a look-up of offsets), "
-        "seek (told by the application), jump (it asked elsewhere, and nothing says why); "
-        "null: it goes on",
+        "why a read span begins with it: connection, rebalance, reset (a look-up of offsets), "
+        "jump (another offset without a known reason); null: it goes on",
     ),
     ("isolation_level", "int8", ""),
     ("fetch_offset", "int64", "asked for"),
     ("next_offset", "int64", "behind the last batch carried; fetch_offset when there is none"),
     ("delivered", "int32", "how many records it brought, see deliveries"),
-    ("log_start_offset", "int64", "as told in the answer; null: not told"),
-    ("last_stable_offset", "int64", "as told in the answer"),
-    ("high_watermark", "int64", "as told in the answer"),
+    ("log_start_offset", "int64", "in the answer; null: absent"),
+    ("last_stable_offset", "int64", "in the answer"),
+    ("high_watermark", "int64", "in the answer"),
     ("error", "string", "name of the error code; null: none"),
     ("rules", "strings", ""),
 )
@@ -168,7 +169,7 @@ _DELIVERIES = _table(
 
 _COMMITS = _table(
     "commits",
-    "an offset of a group that somebody asked to commit or that was removed",
+    "a request to commit an offset of a group, or the removal of one",
     ("seq", "int64", "the request; of a removal, the event"),
     ("response_seq", "int64", "the answer; null: none left the broker"),
     *_TIMES,
@@ -196,12 +197,12 @@ _GROUPS = _table(
     ("state", "string", "state after"),
     ("generation", "int32", "or the group epoch"),
     ("members", "int32", "how many"),
-    ("reason", "string", "as far as it is known"),
+    ("reason", "string", "null: unknown"),
 )
 
 _ASSIGNMENTS = _table(
     "assignments",
-    "a partition that a member was given",
+    "a partition that a member was assigned",
     ("seq", "int64", "the answer that gave it"),
     *_TIMES,
     ("group", "string", ""),
@@ -249,14 +250,14 @@ _REMOVALS = _table(
         "reason",
         "string",
         "wanted: retention, compaction, delete_records, topic_deleted; "
-        "not wanted: truncation, unclean_election, log_dir_failed, restart",
+        "not wanted: truncation, unclean_election, log_dir_failed",
     ),
     ("cause", "string", "the rule or action that led to it; null: none is known"),
 )
 
 _WATERMARKS = _table(
     "watermarks",
-    "where a log stood on one broker, as told by an answer or an event",
+    "the offsets of a log on one broker, in an answer or an event",
     ("seq", "int64", ""),
     *_TIMES,
     ("broker", "int32", ""),
@@ -286,17 +287,17 @@ _CLUSTER = _table(
     ("replicas", "string", ""),
     ("unclean", "bool", ""),
     ("reason", "string", ""),
-    ("details", "string", "whatever else it says, as JSON"),
+    ("details", "string", "other fields, as JSON"),
 )
 
 _FAULTS = _table(
     "faults",
-    "a rule did something, or somebody did something to the cluster or its clock",
+    "a fault rule fired, or the cluster or its clock was changed",
     ("seq", "int64", ""),
     *_TIMES,
     ("kind", "string", "fault, action, clock"),
     ("change", "string", "effect, action or change"),
-    ("rules", "strings", "who: names of rules; none: by hand"),
+    ("rules", "strings", "names of rules; none: by hand"),
     ("request_seq", "int64", "the request it touched"),
     ("api", "string", ""),
     ("client_id", "string", ""),
@@ -305,15 +306,15 @@ _FAULTS = _table(
     ("partition", "int32", ""),
     ("group", "string", ""),
     ("outcome", "string", ""),
-    ("details", "string", "arguments and whatever else, as JSON"),
+    ("details", "string", "arguments and other fields, as JSON"),
 )
 
 _OPERATIONS = _table(
     "operations",
-    "what an application says that it did; its own record, no part of the journal",
+    "an operation that an application logged; no part of the journal",
     ("seq", "int64", "1, 2, 3 ... within its process"),
     ("real_ns", "int64", "real time"),
-    ("process", "string", "who says so: one producer or consumer of one application"),
+    ("process", "string", "one producer or consumer of one application"),
     ("op", "string", "send, acked, failed, processed, assigned, revoked, seek, committed"),
     ("group", "string", ""),
     ("topic", "string", ""),
@@ -352,10 +353,32 @@ TABLES: Mapping[str, Table] = {
     )
 }
 
-# Records leave the log for these reasons because somebody wanted it so.
+# The kind of each column, in whatever table it is.
+KINDS: Mapping[str, str] = {
+    column.name: column.kind for table in TABLES.values() for column in table
+}
+
+# Columns that hold all groups and transactional ids of a request that names several. The columns
+# for a single one are null then.
+PLURALS: Mapping[str, str] = {"group": "groups", "transactional_id": "transactional_ids"}
+
+
+def single_or_all(fields: Mapping[str, object]) -> dict[str, object]:
+    """The fields of an event or request as columns: see PLURALS."""
+    columns = {}
+    for name, value in fields.items():
+        several = isinstance(value, list | tuple) and KINDS.get(name) != "strings"
+        if not several:
+            columns[name] = value
+        if name in PLURALS and value is not None:
+            columns[PLURALS[name]] = value if several else [value]
+    return columns
+
+
+# Reasons for the removal of records that are wanted.
 WANTED_REMOVALS = ("retention", "compaction", "delete_records", "topic_deleted")
 
-_SPARK = {
+SPARK_TYPES: Mapping[str, str] = {
     "int64": "bigint",
     "int32": "int",
     "int16": "smallint",
@@ -377,7 +400,7 @@ _DUCKDB = {
 
 def spark_schema(table: str) -> str:
     """The table's columns in Spark's DDL, with the column `run`."""
-    columns = [f"`{column.name}` {_SPARK[column.kind]}" for column in TABLES[table]]
+    columns = [f"`{column.name}` {SPARK_TYPES[column.kind]}" for column in TABLES[table]]
     return ", ".join([*columns, "`run` string"])
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # A file's worth of rows, and how many of them stand together: what engines read in parallel.
 PART_ROWS = 1 << 20
 GROUP_ROWS = 1 << 17
-# Rows that are kept as Python's before they become Arrow's.
+# Rows that are collected before they become Arrow columns.
 _ROWS_MAX = 8192
 _HASHES = ("value_hash", "key_hash")
 
@@ -44,10 +44,10 @@ _HASHES = ("value_hash", "key_hash")
 class TableWriter:
     """Writes one run into a directory; a context manager, whose end completes the run.
 
-    Rows of a table may come one by one as mappings (`rows`) or as columns (`columns`), in any
-    order of tables; what is not given is null. Files roll after `part_rows` rows and with `roll`.
-    Until `close` the manifest says that the run is not complete; so it stays when the block is left
-    by an exception. Raises StoreError when the run is there already, unless `replace`.
+    Rows of a table come as mappings (`rows`) or as columns (`columns`), in any order of tables;
+    absent values are null. Files roll after `part_rows` rows and with `roll`. The manifest has the
+    run as incomplete until `close`, and still after an exception. Raises StoreError when the run
+    exists, unless `replace`.
     """
 
     def __init__(
@@ -80,30 +80,30 @@ class TableWriter:
 
     @property
     def manifest(self) -> Run:
-        """What the run's manifest says, or will say next."""
+        """The run's manifest, as it is written next."""
         return self._manifest
 
     def rows(self, table: str, rows: Iterable[Mapping[str, object]]) -> None:
-        """Append rows. Raises KeyError for a table or column that there is not."""
+        """Append rows. Raises KeyError for an unknown table or column."""
         self._files(table).rows(rows)
 
     def columns(self, table: str, columns: Mapping[str, Any]) -> None:
         """Append columns of one length: lists, NumPy's arrays or Arrow's.
 
-        Raises KeyError for a table or column that there is not.
+        Raises KeyError for an unknown table or column.
         """
         self._files(table).columns(columns)
 
-    def tell(self, **facts: Any) -> None:
-        """Facts for the manifest, by the names of `Run`."""
+    def describe(self, **facts: Any) -> None:
+        """Set fields of the manifest, by the names of `Run`."""
         self._manifest = replace(self._manifest, **facts)
 
     def at(self, seq: int, virtual_ms: int, real_ns: int) -> None:
-        """How far the run has come by now, for the manifest."""
+        """The newest entry of the run and its times, for the manifest."""
         self._at = (seq, virtual_ms, real_ns)
 
     def roll(self) -> None:
-        """End the open files, so that readers see all that was written."""
+        """Close the open files, so that readers see all rows."""
         for files in self._tables.values():
             files.roll()
         self._write_manifest()
@@ -112,7 +112,7 @@ class TableWriter:
         """End the run and return its manifest; `reason` says why it is not complete."""
         for files in self._tables.values():
             files.roll()
-        self.tell(complete=complete, reason=reason)
+        self.describe(complete=complete, reason=reason)
         self._closed = True
         self._write_manifest()
         return self._manifest
@@ -141,10 +141,10 @@ class TableWriter:
 
     def _write_manifest(self) -> None:
         rows = {name: files.written for name, files in self._tables.items() if files.written}
-        self.tell(rows=rows)
+        self.describe(rows=rows)
         if self._at is not None:
             seq, virtual_ms, real_ns = self._at
-            self.tell(last_seq=seq, ended_virtual_ms=virtual_ms, ended_real_ns=real_ns)
+            self.describe(last_seq=seq, ended_virtual_ms=virtual_ms, ended_real_ns=real_ns)
         write_manifest(self.directory, self._manifest)
 
 
@@ -177,7 +177,7 @@ class _TableFiles:
     def columns(self, columns: Mapping[str, Any]) -> None:
         if not columns.keys() <= self._names:
             raise KeyError(f"no columns {sorted(columns.keys() - self._names)}")
-        self._rows_to_columns()  # what came first stands first
+        self._rows_to_columns()  # in the order of their coming
         self._add(columns)
 
     def roll(self) -> None:
@@ -227,9 +227,9 @@ class _TableFiles:
 def replace_table(
     directory: Path | str, run: str, table: str, rows: Iterable[Mapping[str, object]]
 ) -> int:
-    """Give a run that is there other rows of one table; returns how many there are now.
+    """Replace the rows of one table of a run; returns their number.
 
-    Raises StoreError when the run is not there.
+    Raises StoreError when the run does not exist.
     """
     place = Path(directory)
     file = place / RUNS / f"{run}.json"
@@ -265,7 +265,7 @@ def _version() -> str:
 
 
 def arrow_table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
-    """The columns as Arrow has them; those that are not given are null."""
+    """A table of the columns; absent ones are null."""
     import pyarrow as pa
 
     rows = max((len(column) for column in columns.values()), default=0)
@@ -283,7 +283,7 @@ def arrow_table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _write_options(table: str) -> dict[str, Any]:
-    """How the columns of a table are written: see the module's first words."""
+    """The Parquet options of a table's columns: see the module's docstring."""
     encodings: dict[str, str] = {}
     dictionaries: list[str] = []
     for column in TABLES[table]:

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 
 import msgspec
 
-from mockbroker.core.faults.actions import ACTIONS
-from mockbroker.core.faults.convert import Duration, Range, to_data
+from mockbroker.core.actions import ACTIONS
+from mockbroker.core.validation import Duration, Range, to_data
 
 OPTIONAL_SHARE = 0.4
 DURATIONS_MS = (0, 50, 200, 1_000, 3_000, 10_000, 35_000)

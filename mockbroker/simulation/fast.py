@@ -13,14 +13,16 @@ connection, as far as they do not meddle with the bytes of a frame.
 from __future__ import annotations
 
 import heapq
-import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
-from mockbroker.core.broker import Broker
-from mockbroker.core.broker_life import PAUSED, RUNNING
+from mockbroker.core.brokers.broker import Broker
+from mockbroker.core.brokers.broker_life import PAUSED, RUNNING
+from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
-from mockbroker.handlers.authorization import guarded
+from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import (
     APIS,
     NO_RESPONSE,
@@ -32,12 +34,15 @@ from mockbroker.handlers.base import (
     RequestContext,
 )
 from mockbroker.handlers.error_responses import failure_response
+from mockbroker.server.network.routes import route_of
 from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.draws import Draws
+from mockbroker.simulation.fast_exchange import FastExchange
 from mockbroker.simulation.laws.base import TIME_GOES_ON
 from mockbroker.simulation.plan import Step
-from mockbroker.simulation.ruled import Ruled
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
 from mockbroker.simulation.world import GRACE_MS, LISTENER, REST_MS, StandsStill, World
+from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.headers import RequestHeader
 
@@ -68,7 +73,7 @@ class FastRun:
     def __init__(self, world: World) -> None:
         self.world = world
         self.clock = world.clock
-        self.rng = random.Random(f"{world.plan.seed} driver")
+        self.rng = Draws(f"{world.plan.seed} driver")
         self.answered = 0
         self._heap: list[tuple[int, float, int, Callable[..., None], Any]] = []
         self._number = 0
@@ -77,6 +82,8 @@ class FastRun:
         self._runners: dict[str, _Runner] = {}
         self._backlog: dict[int, list[Callable[[], None]]] = {}
         self._changed_ms: dict[int, int] = {}  # when a broker last stopped, paused or went on
+        self._ended: Counter[int] = Counter()  # how many processes of a broker have ended
+        self._muted_until_ms: dict[int, int] = {}  # by connection id
         self._latency_ms = world.plan.settings.latency_ms
         world.on_restarted.append(self._restarted)
         world.on_restored.append(self._restored)
@@ -104,7 +111,7 @@ class FastRun:
         self._heap = [each for each in self._heap if each[3] != self._perform]
         heapq.heapify(self._heap)
         world.calm()
-        self._until(self.clock.now_ms + GRACE_MS, lambda: not self._runners)
+        self._until(self.clock.now_ms + GRACE_MS, while_any=self._runners)
         for runner in list(self._runners.values()):
             self._end(runner)
         for rest_ms in REST_MS:
@@ -113,18 +120,17 @@ class FastRun:
                 break
         world.laws.conclude()
 
-    def _until(self, end_ms: int, done: Callable[[], bool] | None = None) -> None:
+    def _until(self, end_ms: int, while_any: Mapping[str, object] | None = None) -> None:
+        """Go on until it is `end_ms`; or until there is nothing left in `while_any`."""
         heap, clock, world, rng = self._heap, self.clock, self.world, self.rng
         laws = world.laws
         for _ in range(EVENTS_MAX):
-            timers = world.cluster.timers
+            timers = world.cluster.runtime.timers
             due_ms = timers.deadline_ms()
-            if heap and (
-                due_ms is None
-                or heap[0][0] < due_ms
-                or (heap[0][0] == due_ms and rng.random() < 0.5)
+            at_ms = heap[0][0] if heap else None
+            if at_ms is not None and (
+                due_ms is None or at_ms < due_ms or (at_ms == due_ms and rng.random() < 0.5)
             ):
-                at_ms = heap[0][0]
                 if at_ms > end_ms:
                     break
                 clock.now_ms = max(clock.now_ms, at_ms)
@@ -137,7 +143,7 @@ class FastRun:
                 timers.run_due(clock.now_ms)
             if laws.changed:
                 laws.look()
-            if done is not None and done():
+            if while_any is not None and not while_any:
                 return
         else:
             raise StandsStill(f"it does not end after {EVENTS_MAX:,} wake-ups")
@@ -159,7 +165,7 @@ class FastRun:
 
     def _start(self, client: SimulatedClient) -> None:
         life = self._lives[client.name] = self._lives.get(client.name, 0) + 1
-        rng = random.Random(f"{self.world.plan.seed} {client.name} {life}")
+        rng = Draws(f"{self.world.plan.seed} {client.name} {life}")
         runner = _Runner(client, client.run(rng))
         self._runners[client.name] = runner
         self._soon(self._go_on, (runner, 0, None))
@@ -193,11 +199,11 @@ class FastRun:
         except StopIteration:
             self._end(runner)
             return
-        if type(wish) is Sleep:
-            self._at(self.clock.now_ms + wish.ms, self._go_on, (runner, turn, None))
-        else:
-            assert isinstance(wish, Call)
+        if type(wish) is Call:
             self._call(runner, wish)
+        else:
+            assert type(wish) is Sleep
+            self._at(self.clock.now_ms + wish.ms, self._go_on, (runner, turn, None))
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -216,6 +222,12 @@ class FastRun:
             info = ConnectionInfo(self._connections, "127.0.0.1", 10_000 + self._connections)
             runner.connections[node_id] = info
         turn = runner.turn
+        muted_until_ms = self._muted_until_ms.pop(info.id, 0)
+        if muted_until_ms > now_ms:
+            runner.ruled = True  # an earlier call's rule keeps this one waiting
+            self._at(now_ms + call.timeout_ms, self._impatient, (runner, turn))
+            self._at(muted_until_ms, self._unmuted, (runner, turn, call, info))
+            return
         if broker.state == PAUSED:
             self._at(now_ms + call.timeout_ms, self._impatient, (runner, turn))
             self._backlog.setdefault(node_id, []).append(
@@ -225,6 +237,15 @@ class FastRun:
         self._serve(runner, turn, call, info)
         if runner.turn == turn and runner.call is not None:
             self._at(now_ms + call.timeout_ms, self._impatient, (runner, turn))
+
+    def mute(self, info: ConnectionInfo, wait_ms: int) -> None:
+        """Serve no call of a connection for so many ms."""
+        self._muted_until_ms[info.id] = self.clock.now_ms + wait_ms
+
+    def _unmuted(self, what: tuple[_Runner, int, Call, ConnectionInfo]) -> None:
+        runner, turn, call, info = what
+        if not info.closed:
+            self.when_running(call.node_id, lambda: self._serve(runner, turn, call, info))
 
     def _serve(self, runner: _Runner, turn: int, call: Call, info: ConnectionInfo) -> None:
         """Let the broker handle a request, whether or not its client still waits."""
@@ -236,46 +257,49 @@ class FastRun:
         context = RequestContext(cluster, broker, LISTENER, header, info, self.clock.now_ms)
         api = APIS[call.api_key]
         if cluster.faults is not None:
-            asked = cluster.faults.ask(context.cluster, context, call.request)
-            if asked is not None:
+            fired = cluster.faults.evaluate(context, call.request)
+            if fired is not None:
                 runner.ruled = True
-                Ruled(
-                    context,
-                    call.request,
-                    asked,
-                    cluster.faults,
-                    lambda request: self._handle(context, request, api),
-                    lambda answer: self._answer(runner, turn, call, answer),
-                    lambda: self._cut_off(runner, turn),
-                ).begin()
+                route = route_of((call.api_key, call.version))
+                assert route is not None
+                caller = _Caller(self, runner, turn, call, context)
+                exchange = FastExchange(context, call.request, route, caller)
+                exchange.begin(cluster.faults, fired)
                 return
-        response = self._handle(context, call.request, api)
+        response = self.handle(context, call.request, api)
         if isinstance(response, Parked):
             if not response.done:
                 context.is_late = True
-                response.on_complete = lambda: self._completed(runner, turn, call, response)
+                response.on_complete = partial(self._completed, runner, turn, call, response)
                 return
             response = response.response
-        self._answer(runner, turn, call, response)
+        if turn == runner.turn:
+            self.world.laws.served(runner.client, call, response)
+        self.answer(runner, turn, call, response)
 
-    def _handle(self, context: RequestContext, request: Any, api: Api) -> Any:
+    def handle(self, context: RequestContext, request: Any, api: Api) -> Any:
+        """What the handler answers, or Kafka's error in its place."""
         try:
             if context.cluster.authorizer is None:
                 return api.handle(context, request)
-            return guarded(api, context, request)
+            return authorized(api, context, request)
         except ApiError as error:
             return failure_response(api.key, context.api_version, request, error)
 
     def _completed(self, runner: _Runner, turn: int, call: Call, parked: Parked[Any]) -> None:
-        broker = self.world.cluster.processes.get(call.node_id)
-        if broker is not None and broker.state == PAUSED:
-            self._backlog.setdefault(call.node_id, []).append(
-                lambda: self._answer(runner, turn, call, parked.response)
-            )
-            return
-        self._answer(runner, turn, call, parked.response)
+        if turn == runner.turn:
+            self.world.laws.served(runner.client, call, parked.response, late=True)
+        self.when_running(call.node_id, lambda: self.answer(runner, turn, call, parked.response))
 
-    def _answer(self, runner: _Runner, turn: int, call: Call, response: Any) -> None:
+    def when_running(self, node_id: int, act: Callable[[], None]) -> None:
+        """Call once a broker runs: at once, when it is resumed, or never if it stops."""
+        broker = self.world.cluster.processes.get(node_id)
+        if broker is not None and broker.state == PAUSED:
+            self._backlog.setdefault(node_id, []).append(act)
+        else:
+            act()
+
+    def answer(self, runner: _Runner, turn: int, call: Call, response: Any) -> None:
         """Put an answer on its way. After it the client's patience does not matter any more."""
         if turn != runner.turn:
             return
@@ -288,6 +312,8 @@ class FastRun:
                 self._drop(runner)
                 return
             response = None
+        if call.api_key is ApiKey.PRODUCE and response is not None and self._was_free(runner, call):
+            self.world.laws.produced(call, response)
         self.world.digest.add(self.clock.now_ms, runner.client.name, response)
         runner.call = None
         self._soon(self._go_on, (runner, turn, response))
@@ -303,7 +329,8 @@ class FastRun:
         self._close(runner, node_id)
         self._soon(self._go_on, (runner, runner.turn, Disconnected()))
 
-    def _cut_off(self, runner: _Runner, turn: int) -> None:
+    def cut_off(self, runner: _Runner, turn: int) -> None:
+        """Close the connection of a call, unless its client has gone on."""
         if turn == runner.turn and runner.call is not None:
             self._drop(runner)
 
@@ -326,14 +353,21 @@ class FastRun:
 
     def _judge_silence(self, runner: _Runner, call: Call) -> None:
         """A broker that ran all the time should have answered, unless a rule kept it."""
+        if self._was_free(runner, call):
+            self.world.laws.silent(runner.client.name, call, runner.since_ms)
+
+    def _was_free(self, runner: _Runner, call: Call) -> bool:
+        """Whether the broker ran all the time since a call was made, and no rule fired for it."""
         broker = self.world.cluster.processes.get(call.node_id)
         if runner.ruled or broker is None or broker.state != RUNNING:
-            return
-        if self._changed_ms.get(call.node_id, 0) >= runner.since_ms:
-            return
-        self.world.laws.silent(runner.client.name, call, runner.since_ms)
+            return False
+        return self._changed_ms.get(call.node_id, 0) < runner.since_ms
 
     # -- brokers -----------------------------------------------------------------------------------
+
+    def process_of(self, node_id: int) -> tuple[Cluster, int]:
+        """The process of a broker: another value once that has ended."""
+        return self.world.cluster, self._ended[node_id]
 
     def _broker_changed(self, broker: Broker) -> None:
         node_id = broker.node_id
@@ -342,6 +376,7 @@ class FastRun:
             for later in self._backlog.pop(node_id, ()):
                 later()
         elif broker.state != PAUSED:
+            self._ended[node_id] += 1
             self._backlog.pop(node_id, None)
             for runner in list(self._runners.values()):
                 if runner.call is not None and runner.call.node_id == node_id:
@@ -366,3 +401,38 @@ class FastRun:
             if act == self._go_on and argument[2] is not None:
                 lost = (*argument[:2], Disconnected())
                 self._heap[number] = (at_ms, draw, order, act, lost)
+
+
+class _Caller:
+    """Who made a call that rules fire for: the client's side of a `FastExchange`."""
+
+    __slots__ = ("_call", "_context", "_process", "_run", "_runner", "_turn")
+
+    def __init__(
+        self, run: FastRun, runner: _Runner, turn: int, call: Call, context: RequestContext
+    ) -> None:
+        self._run = run
+        self._runner = runner
+        self._turn = turn
+        self._call = call
+        self._context = context
+        self._process = run.process_of(call.node_id)
+
+    def handle(self, request: Any) -> Any:
+        return self._run.handle(self._context, request, APIS[self._call.api_key])
+
+    def answer(self, response: Any) -> None:
+        self._run.answer(self._runner, self._turn, self._call, response)
+
+    def close(self) -> None:
+        self._run.cut_off(self._runner, self._turn)
+
+    def mute(self, wait_ms: int) -> None:
+        self._run.mute(self._context.connection, wait_ms)
+
+    def when_running(self, call: Callable[[], None]) -> None:
+        self._run.when_running(self._call.node_id, call)
+
+    @property
+    def broker_ended(self) -> bool:
+        return self._run.process_of(self._call.node_id) != self._process

@@ -6,17 +6,25 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
 _HEAD = struct.Struct(">qiibIhiqqqhii")  # of a batch, up to its record count
+_TO_PRODUCER_ID = struct.Struct(">qi9xh20xq")  # base offset, length, attributes, producer id
 _CONTROL = 0x20
 _TRANSACTIONAL = 0x10
 _COMMIT = 1
 _LENGTH_OVERHEAD = 12
 # Behind the header: length, attributes, two deltas, length of the key, and its version.
 _MARKER_TYPE_AT = 61 + 5 + 2
+# Behind the type: length of the value, and its version.
+_COORDINATOR_EPOCH = struct.Struct(">i")
+_COORDINATOR_EPOCH_AT = _MARKER_TYPE_AT + 2 + 1 + 2
 
 
-class BatchView(NamedTuple):
-    """One batch of a log. `marker` is None for data, else whether it commits."""
+class BatchView(msgspec.Struct, frozen=True, gc=False):
+    """One batch of a log. `marker` is None for data, else whether it commits; `coordinator_epoch`
+    is -1 for data.
+    """
 
     base_offset: int
     last_offset: int
@@ -28,6 +36,7 @@ class BatchView(NamedTuple):
     records: int  # how many
     transactional: bool
     marker: bool | None
+    coordinator_epoch: int
 
 
 class LogView(NamedTuple):
@@ -61,41 +70,55 @@ def batches_of(data: bytes | bytearray | memoryview) -> Iterator[BatchView]:
     view = memoryview(data)
     at, end = 0, len(view)
     while at + _HEAD.size <= end:
-        length = int.from_bytes(view[at + 8 : at + 12], "big") + _LENGTH_OVERHEAD
-        if at + length > end:
+        (
+            base,
+            length,
+            epoch,
+            _,
+            crc,
+            attributes,
+            delta,
+            _,
+            _,
+            producer_id,
+            producer_epoch,
+            sequence,
+            count,
+        ) = _HEAD.unpack_from(view, at)
+        after = at + length + _LENGTH_OVERHEAD
+        if after > end:
             return
-        yield _batch(view, at)
-        at += length
+        marker, coordinator_epoch = None, -1
+        if attributes & _CONTROL:
+            marker = view[at + _MARKER_TYPE_AT + 1] == _COMMIT
+            (coordinator_epoch,) = _COORDINATOR_EPOCH.unpack_from(view, at + _COORDINATOR_EPOCH_AT)
+        yield BatchView(
+            base,
+            base + delta,
+            epoch,
+            crc,
+            producer_id,
+            producer_epoch,
+            sequence,
+            count,
+            bool(attributes & _TRANSACTIONAL),
+            marker,
+            coordinator_epoch,
+        )
+        at = after
 
 
-def _batch(data: memoryview, at: int) -> BatchView:
-    (
-        base,
-        _,
-        epoch,
-        _,
-        crc,
-        attributes,
-        delta,
-        _,
-        _,
-        producer_id,
-        producer_epoch,
-        sequence,
-        count,
-    ) = _HEAD.unpack_from(data, at)
-    marker = None
-    if attributes & _CONTROL:
-        marker = data[at + _MARKER_TYPE_AT + 1] == _COMMIT
-    return BatchView(
-        base,
-        base + delta,
-        epoch,
-        crc,
-        producer_id,
-        producer_epoch,
-        sequence,
-        count,
-        bool(attributes & _TRANSACTIONAL),
-        marker,
-    )
+def transactional_batches_of(
+    data: bytes | bytearray | memoryview,
+) -> Iterator[tuple[int, int, bool]]:
+    """Base offset and producer id of the batches of transactions in one piece of a log, and whether
+    each is a marker; a part of a batch at its end is left out.
+    """
+    at, end = 0, len(data)
+    while at + _HEAD.size <= end:
+        base_offset, length, attributes, producer_id = _TO_PRODUCER_ID.unpack_from(data, at)
+        at += length + _LENGTH_OVERHEAD
+        if at > end:
+            return
+        if attributes & (_CONTROL | _TRANSACTIONAL):
+            yield base_offset, producer_id, bool(attributes & _CONTROL)

@@ -24,9 +24,9 @@ from typing import NamedTuple
 import outcome
 import trio
 
-from mockbroker.actors.config import PORT_MAX, ServerError
-from mockbroker.actors.network import Accept
-from mockbroker.actors.transport import Buffer
+from mockbroker.server.config import PORT_MAX, ServerError
+from mockbroker.server.network.acceptor import Accept
+from mockbroker.server.network.transport import Buffer
 from mockbroker.simulation.virtual_run import VirtualClock
 
 NO_PORT = 0
@@ -55,11 +55,11 @@ class MemoryNetwork:
         self.clock = clock
         self.rng = rng
         self.wires = wires
-        self._ports: dict[int, MemoryPort] = {}
+        self._ports: dict[int, MemoryAcceptor] = {}
         self._next_port = FIRST_PORT
         self._next_client_port = FIRST_CLIENT_PORT
 
-    def listen(self, host: str, port: int) -> MemoryPort:
+    def listen(self, host: str, port: int) -> MemoryAcceptor:
         """As `Network.listen`."""
         if port in self._ports:
             raise ServerError(f"cannot listen on {host}:{port}: Address already in use")
@@ -70,7 +70,7 @@ class MemoryNetwork:
             self._next_port += 1
         if port > PORT_MAX:
             raise ServerError(f"cannot listen on {host}:{port}: no such port")
-        opened = self._ports[port] = MemoryPort(self, port)
+        opened = self._ports[port] = MemoryAcceptor(self, port)
         return opened
 
     async def run(self) -> None:
@@ -117,11 +117,11 @@ class MemoryNetwork:
         del self._ports[number]
 
 
-class MemoryPort:
-    """A port that clients of the same run connect to; a `Port`."""
+class MemoryAcceptor:
+    """A port that clients of the same run connect to; an `Acceptor`."""
 
-    def __init__(self, network: MemoryNetwork, number: int) -> None:
-        self.number = number
+    def __init__(self, network: MemoryNetwork, port: int) -> None:
+        self.port = port
         self._network = network
         self._waiting: deque[tuple[End, tuple[str, int]]] = deque()
         self._came = trio.Event()
@@ -133,7 +133,7 @@ class MemoryPort:
         self._came.set()
 
     async def accept(self, accept: Accept) -> None:
-        """As `Port.accept`."""
+        """As `Acceptor.accept`."""
         while not self._closed:
             while self._waiting:
                 end, peer = self._waiting.popleft()
@@ -142,11 +142,11 @@ class MemoryPort:
             await self._came.wait()
 
     def close(self) -> None:
-        """As `Port.close`. Clients that nobody has accepted are reset."""
+        """As `Acceptor.close`. Clients that nobody has accepted are reset."""
         if self._closed:
             return
         self._closed = True
-        self._network.forget(self.number)
+        self._network.forget(self.port)
         for end, _ in self._waiting:
             end.close(reset=True)
         self._waiting.clear()
@@ -165,8 +165,8 @@ class Pipe:
         "broken",
         "ended",
         "gone",
-        "hurry",
         "on_gone",
+        "on_readable",
         "room",
     )
 
@@ -181,7 +181,7 @@ class Pipe:
         self.broken = False  # RST has
         self.gone = False  # the reader has closed its end
         self.on_gone: Callable[[], None] | None = None  # bytes have come for a reader that is gone
-        self.hurry: Callable[[], None] | None = None
+        self.on_readable: Callable[[], None] | None = None
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -229,17 +229,17 @@ class Pipe:
             return
         self.arrived.append(piece)
         self.wake_reader()
-        self._hurry()
+        self._tell_readable()
 
-    def _hurry(self) -> None:
-        hurry, self.hurry = self.hurry, None
-        if hurry is not None:
-            hurry()
+    def _tell_readable(self) -> None:
+        on_readable, self.on_readable = self.on_readable, None
+        if on_readable is not None:
+            on_readable()
 
-    def hurry_soon(self) -> None:
-        """Call `hurry` for what has arrived already, unless it is taken away before."""
+    def tell_readable_soon(self) -> None:
+        """Call `on_readable` for what has arrived already, unless it is taken away before."""
         clock = self._network.clock
-        clock.call_at(clock.current_time(), self._hurry)
+        clock.call_at(clock.current_time(), self._tell_readable)
 
     def _end(self) -> None:
         self.ended = True
@@ -363,7 +363,7 @@ class End:
             incoming.gone = True
             incoming.on_gone = self._unwanted
         incoming.arrived.clear()
-        incoming.hurry = None
+        incoming.on_readable = None
 
     def _unwanted(self) -> None:
         """The other side goes on sending: RST."""
@@ -411,16 +411,16 @@ class MemoryLink:
         """As `Transport.close`."""
         self._end.close(reset=reset)
 
-    def expect(self, hurry: Callable[[], None]) -> None:
+    def expect(self, on_readable: Callable[[], None]) -> None:
         """As `Link.expect`."""
         pipe = self._end.incoming
-        pipe.hurry = hurry
+        pipe.on_readable = on_readable
         if pipe.arrived:
-            pipe.hurry_soon()
+            pipe.tell_readable_soon()
 
     def forget(self) -> None:
         """As `Link.forget`."""
-        self._end.incoming.hurry = None
+        self._end.incoming.on_readable = None
 
 
 class MemoryStream(trio.abc.HalfCloseableStream):

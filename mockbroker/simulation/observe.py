@@ -6,31 +6,51 @@ what it goes by.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from mockbroker.core.broker import Broker
-from mockbroker.core.broker_life import RUNNING
+import msgspec
+
+from mockbroker.core.brokers.broker import Broker
+from mockbroker.core.brokers.broker_life import RUNNING
 from mockbroker.core.cluster import Cluster
+from mockbroker.core.coordinator.shard import stored_records
+from mockbroker.core.groups.consumer.group import ConsumerGroup
+from mockbroker.core.groups.consumer.members import ConsumerMember
+from mockbroker.core.groups.consumer.states import MemberState
+from mockbroker.core.groups.records import OffsetRecord, parse
+from mockbroker.core.groups.shard import GroupShard
+from mockbroker.core.groups.states import State as GroupState
+from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.partition import Partition
-from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.txn.events import TransactionImage
+from mockbroker.core.txn.records import key_of
+from mockbroker.core.txn.records import parse as parse_transaction
+from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.views.groups import group_views
-from mockbroker.core.views.transactions import transaction_views
-from mockbroker.simulation.logs import BatchView, LogView, batches_of
+from mockbroker.simulation.logs import BatchView, LogView, batches_of, transactional_batches_of
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.records import ControlType, parse_control_type
 
+GROUPS = GROUP_METADATA_TOPIC  # where group coordinators keep what they know
 TRANSACTIONS = TRANSACTION_STATE_TOPIC  # where transaction coordinators keep what they know
 
 
-class ReplicaView(NamedTuple):
-    """One broker's copy of a partition, and whether the broker takes itself for its leader."""
+class ReplicaView(msgspec.Struct, frozen=True, gc=False):
+    """One broker's copy of a partition, and whether the broker takes itself for its leader.
+
+    `known` is the partition as that broker knows it.
+    """
 
     node_id: int
     log: ReplicaLog
     high_watermark: int
     last_stable_offset: int
     leads: bool
-    leader_epoch: int  # as that broker knows it
+    leader_epoch: int
+    known: Partition
 
 
 def partitions(cluster: Cluster) -> Iterator[Partition]:
@@ -49,9 +69,20 @@ def partition_of(cluster: Cluster, topic_id: bytes, index: int) -> Partition | N
     return cluster.image.partition_by_id(topic_id, index)
 
 
+def seen_by(broker: Broker, topic: str | bytes, index: int) -> Partition | None:
+    """A partition, by the name or id of its topic, as a broker knows it."""
+    image = broker.image
+    if isinstance(topic, str):
+        return image.partition(topic, index)
+    return image.partition_by_id(topic, index)
+
+
 def view_mark(cluster: Cluster) -> tuple[int, ...]:
     """Changes whenever there may be partition objects that were not there before."""
-    return (cluster.image.epoch, *(id(broker.image) for broker in cluster.processes.values()))
+    newest = cluster.image
+    if cluster.metadata.all_have_newest_image:
+        return newest.epoch, id(newest)
+    return newest.epoch, *[id(broker.image) for broker in cluster.processes.values()]
 
 
 def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
@@ -59,13 +90,17 @@ def replicas(cluster: Cluster, partition: Partition) -> list[ReplicaView]:
 
     Where all of them are the leader's log, that is looked at alone.
     """
-    newest = cluster.image
-    if not partition.own_replicas and all(b.image is newest for b in cluster.processes.values()):
-        leader = cluster.processes.get(partition.leader_id)
+    processes = cluster.processes
+    all_have_newest_image = cluster.metadata.all_have_newest_image
+    if all_have_newest_image and not partition.own_replicas:
+        leader = processes.get(partition.leader_id)
         return [] if leader is None else [_view_of(leader, partition)]
+    if all_have_newest_image and cluster.image.partition_by_id(*partition.key) is partition:
+        brokers = [processes[node_id] for node_id in partition.replicas if node_id in processes]
+        return [_view_of(broker, partition) for broker in brokers]
     found = []
     for node_id in partition.replicas:
-        broker = cluster.processes.get(node_id)
+        broker = processes.get(node_id)
         if broker is None:
             continue
         seen = broker.image.partition_by_id(*partition.key)
@@ -84,6 +119,7 @@ def _view_of(broker: Broker, seen: Partition) -> ReplicaView:
         seen.last_stable_offset_on(node_id),
         seen.leader_id == node_id and broker.state == RUNNING,
         seen.leader_epoch,
+        seen,
     )
 
 
@@ -104,11 +140,25 @@ def log_view(partition: Partition) -> LogView:
 
 
 def _batches(log: ReplicaLog) -> Iterator[BatchView]:
-    start = log.start_offset
-    for batch in log.batches():
-        for view in batches_of(batch):
-            if view.last_offset >= start:
+    pieces, _ = log.read(log.start_offset, log.end_offset, 1 << 40, at_least_one=True)
+    for piece in pieces:
+        for view in batches_of(piece):
+            if view.last_offset >= log.start_offset:
                 yield view
+
+
+def transactional_batches(log: ReplicaLog, begin: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """Base offset and producer id of the batches that belong to transactions, and whether each is a
+    marker, from the one that holds `begin` up to `end`.
+    """
+    pieces, _ = log.read(begin, end, 1 << 40, at_least_one=True)
+    for piece in pieces:
+        yield from transactional_batches_of(piece)
+
+
+def has_holes(log: ReplicaLog) -> bool:
+    """Whether compaction has taken offsets out of a log."""
+    return log._has_holes
 
 
 def batches_between(log: ReplicaLog, begin: int, end: int) -> Iterator[BatchView]:
@@ -118,23 +168,57 @@ def batches_between(log: ReplicaLog, begin: int, end: int) -> Iterator[BatchView
         yield from batches_of(piece)
 
 
-def has_holes(log: ReplicaLog) -> bool:
-    """Whether compaction has taken offsets out of a log."""
-    return log._has_holes
-
-
 def bytes_between(log: ReplicaLog, begin: int, end: int) -> bytes:
     """The batches of a log from the one that holds `begin` up to `end`."""
     pieces, _ = log.read(begin, end, 1 << 40, at_least_one=True)
     return b"".join(pieces)
 
 
-def open_transactions(cluster: Cluster) -> list[str]:
-    """The transactional ids with a transaction that is not over, with their state."""
+def transaction_partition(cluster: Cluster, transactional_id: str) -> Partition | None:
+    """The partition of `__transaction_state` that keeps an id; None where there is none."""
+    topic = cluster.topics.get(TRANSACTION_STATE_TOPIC)
+    if topic is None:
+        return None
+    return topic.partitions[coordinator_partition(transactional_id, len(topic.partitions))]
+
+
+def mentions(log: ReplicaLog, begin: int, end: int, transactional_id: str) -> bool:
+    """Whether the log of a coordinator has records of an id between two offsets."""
+    return key_of(transactional_id) in bytes_between(log, begin, end)
+
+
+def unreplicated_end(log: ReplicaLog, producer_id: int, high_watermark: int) -> int:
+    """The offset of the marker that ended a producer's last transaction, if the high watermark has
+    not passed it; else -1. A marker that is repeated ends nothing.
+    """
+    end = log.end_offset
+    if high_watermark >= end or not any(
+        batch.producer_id == producer_id and batch.marker is not None
+        for batch in batches_between(log, high_watermark, end)
+    ):
+        return -1
+    ended = -1
+    for batch in batches_between(log, log.start_offset, end):
+        if batch.producer_id == producer_id:
+            if batch.marker is None:
+                ended = -1
+            elif ended < 0:
+                ended = batch.base_offset
+    return ended if ended >= high_watermark else -1
+
+
+def pending_groups(cluster: Cluster, producer_id: int) -> list[tuple[str, Partition]]:
+    """The groups whose coordinator holds offsets of a producer's transaction for pending, and the
+    partition of each.
+    """
     return [
-        f"{view.transactional_id} is {view.state}"
-        for view in transaction_views(cluster)
-        if view.state in ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
+        (group, shard.partition)
+        for broker in cluster.brokers.values()
+        if broker.has_groups
+        for shard in broker.groups.loaded()
+        if partition_of(cluster, *shard.partition.key) is shard.partition
+        and shard.partition.leader_id == broker.node_id
+        for group in shard.offsets.groups_of_producer(producer_id)
     ]
 
 
@@ -162,6 +246,450 @@ def is_stranded(partition: Partition, *, configured: bool) -> bool:
     if not eligible:
         return configured and not partition.isr and not partition.last_known_elr
     return not eligible & set(partition.replicas)
+
+
+class State(NamedTuple):
+    """What the controller has written of a partition under one partition epoch."""
+
+    leader_id: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    elr: tuple[int, ...]
+    replicas: tuple[int, ...]
+
+
+class Moving(NamedTuple):
+    """The replicas on their way in and out."""
+
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+def state_of(partition: Partition) -> State:
+    """The state in which an image has a partition."""
+    return State(
+        partition.leader_id,
+        partition.leader_epoch,
+        tuple(partition.isr),
+        partition.elr,
+        tuple(partition.replicas),
+    )
+
+
+def moving(cluster: Cluster, partition: Partition) -> Moving:
+    """What a reassignment has still to do."""
+    found = cluster.reassignments.get(partition.key)
+    return Moving((), ()) if found is None else Moving(tuple(found.adding), tuple(found.removing))
+
+
+def is_able(cluster: Cluster, partition: Partition, node_id: int) -> bool:
+    """Whether the controller takes a broker for alive, with the directory of its replica."""
+    broker = cluster.brokers.get(node_id)
+    return (
+        broker is not None
+        and not broker.fenced
+        and not broker.shutting_down
+        and broker.log_dirs.has(partition)
+    )
+
+
+def ended_uncleanly(cluster: Cluster, node_id: int) -> bool:
+    """Whether the last process of a stopped broker ended without a clean shutdown."""
+    broker = cluster.processes.get(node_id)
+    return broker is not None and broker.stopped_how == "unclean"
+
+
+def groups_of_running(cluster: Cluster) -> list[set[int]]:
+    """The running brokers in groups that reach each other."""
+    running = [b.node_id for b in cluster.processes.values() if b.state == RUNNING]
+    return cluster.replication.network.groups(running)
+
+
+def known_to(cluster: Cluster, node_id: int, partition: Partition) -> Partition | None:
+    """The partition as one broker knows it; None where there is no such broker or partition."""
+    broker = cluster.processes.get(node_id)
+    return None if broker is None else broker.image.partition_by_id(*partition.key)
+
+
+def is_disturbed(cluster: Cluster) -> bool:
+    """Whether there may be a follower that cannot fetch."""
+    replication = cluster.replication
+    return (
+        bool(replication.network.cut_links)
+        or bool(replication._held)
+        or any(b.state != RUNNING for b in cluster.processes.values())
+    )
+
+
+def can_fetch(cluster: Cluster, known: Partition, node_id: int) -> bool:
+    """Whether a follower can ask the leader that it knows and hear its answer."""
+    return cluster.replication.can_fetch(known, node_id)
+
+
+def has_newest_image(cluster: Cluster, node_id: int) -> bool:
+    """Whether a broker has the newest metadata."""
+    return cluster.metadata.has_newest_image(node_id)
+
+
+def forwards_travel(cluster: Cluster) -> bool:
+    """Whether requests for the controller have to travel from some broker that hears it."""
+    network, controller_id = cluster.replication.network, cluster.controller_id
+    return not network.is_quiet and any(
+        not network.is_direct(node_id, controller_id, ApiKey.ENVELOPE)
+        for node_id in cluster.processes
+        if cluster.metadata.has_newest_image(node_id)
+    )
+
+
+def log_of(known: Partition, node_id: int) -> ReplicaLog:
+    """The log of a replica, which may be the leader's."""
+    own = known.own_replicas.get(node_id)
+    return known.log if own is None else own.log
+
+
+def epoch_of(log: ReplicaLog) -> int:
+    """The latest leader epoch that a log knows."""
+    return log.epochs.latest
+
+
+def last_written(log: ReplicaLog) -> tuple[int, int]:
+    """Where a log ends, and the leader epoch of its last record; -1 where it has none."""
+    return log.end_offset, log.epochs.epoch_at(log.end_offset - 1)
+
+
+def is_coordinated(cluster: Cluster, partition: Partition) -> bool | None:
+    """Whether the leader of a coordinator's log has it loaded, or is loading it; None where it
+    has no need to.
+    """
+    broker = cluster.processes.get(partition.leader_id)
+    if broker is None or broker.state != RUNNING or not broker.has_newest_image:
+        return None
+    if partition.deleted or partition.log.end_offset == partition.log.start_offset:
+        return None
+    is_groups = partition.topic.name == GROUP_METADATA_TOPIC
+    runtime: Any = broker._groups if is_groups else broker._transactions
+    shard = None if runtime is None else runtime._shards.get(partition.index)
+    return shard is not None and not shard.unloaded and shard.partition is partition
+
+
+def coordinators_left(cluster: Cluster, partition: Partition) -> list[int]:
+    """The brokers whose coordinators still go by an object that nobody knows any more."""
+    is_groups = partition.topic.name == GROUP_METADATA_TOPIC
+    found = []
+    for broker in cluster.processes.values():
+        runtime: Any = broker._groups if is_groups else broker._transactions
+        shard = None if runtime is None else runtime._shards.get(partition.index)
+        if shard is not None and shard.partition is partition and not shard.unloaded:
+            found.append(broker.node_id)
+    return found
+
+
+# -- pictures --------------------------------------------------------------------------------------
+
+
+class BrokerPicture(NamedTuple):
+    """What is known of a broker, but for its process."""
+
+    state: str
+    stopped_how: str
+    fenced: bool
+    fence_at_ms: int | None
+    failed_dirs: tuple[str, ...]
+
+
+class LogPicture(NamedTuple):
+    """How far one replica's log goes, and the leader epoch of its last record."""
+
+    start_offset: int
+    end_offset: int
+    last_epoch: int
+
+
+class PartitionPicture(NamedTuple):
+    """What is known of a partition, and how far the log of each replica goes."""
+
+    name: str
+    partition_epoch: int
+    state: State
+    last_known_elr: tuple[int, ...]
+    moving: Moving
+    logs: dict[int, LogPicture]
+
+
+class Picture(NamedTuple):
+    """A cluster as it is, by which it is compared with what is made of it."""
+
+    brokers: dict[int, BrokerPicture]
+    partitions: dict[tuple[bytes, int], PartitionPicture]
+
+
+def picture(cluster: Cluster) -> Picture:
+    """The cluster as it is now."""
+    brokers = {
+        node_id: BrokerPicture(
+            broker.state,
+            broker.stopped_how,
+            broker.fenced,
+            cluster.controller.fencing_at_ms(node_id),
+            tuple(sorted(broker.log_dirs.failed)),
+        )
+        for node_id, broker in cluster.processes.items()
+    }
+    return Picture(brokers, {each.key: _picture_of(cluster, each) for each in partitions(cluster)})
+
+
+def _picture_of(cluster: Cluster, partition: Partition) -> PartitionPicture:
+    logs = {}
+    for node_id in partition.replicas:
+        known = known_to(cluster, node_id, partition) or partition
+        known = known if node_id in known.replicas else partition
+        log = log_of(known, node_id)
+        logs[node_id] = LogPicture(log.start_offset, *last_written(log))
+    return PartitionPicture(
+        f"{partition.topic.name}-{partition.index}",
+        partition.partition_epoch,
+        state_of(partition),
+        partition.last_known_elr,
+        moving(cluster, partition),
+        logs,
+    )
+
+
+def copy_of(broker: Broker, seen: Partition) -> ReplicaView | None:
+    """A broker's own copy of a partition in its image; None where it has none."""
+    return _view_of(broker, seen) if broker.node_id in seen.replicas else None
+
+
+# -- coordinators ----------------------------------------------------------------------------------
+
+Shard = GroupShard | TransactionShard
+_NOTE_MAX = 10  # what is looked at of the metadata of an offset
+
+
+def shard_of(broker: Broker, partition: Partition) -> Shard | None:
+    """What a broker's coordinator knows of a partition; None where it has not read it. Nothing is
+    read on account of that.
+    """
+    found = _any_shard_of(broker, partition)
+    return None if found is None or found.loading else found
+
+
+def shard_of_group(broker: Broker, group_id: str) -> Shard | None:
+    """What a broker's coordinator knows of the partition of a group."""
+    topic = broker.image.topics.get(GROUP_METADATA_TOPIC)
+    if topic is None:
+        return None
+    index = coordinator_partition(group_id, len(topic.partitions))
+    return shard_of(broker, topic.partitions[index])
+
+
+def _any_shard_of(broker: Broker, partition: Partition) -> Shard | None:
+    """The same, also where it is still being read."""
+    coordinator: Any = (
+        broker._groups if partition.topic.name == GROUP_METADATA_TOPIC else broker._transactions
+    )
+    found: Shard | None = None if coordinator is None else coordinator._shards.get(partition.index)
+    return None if found is None or found.unloaded else found
+
+
+def is_loading(cluster: Cluster, partition: Partition) -> bool:
+    """Whether some broker's coordinator is about to read a partition."""
+    found = (_any_shard_of(broker, partition) for broker in cluster.processes.values())
+    return any(shard is not None and shard.loading for shard in found)
+
+
+def fits(broker: Broker, shard: Shard) -> bool:
+    """Whether a coordinator goes by what its broker knows of the partition."""
+    partition = shard.partition
+    seen = broker.image.partition_by_id(*partition.key)
+    return (
+        seen is partition
+        and partition.leader_id == broker.node_id
+        and shard._log is partition.log
+        and (isinstance(shard, GroupShard) or shard.epoch == partition.leader_epoch)
+    )
+
+
+def told_already(shard: Shard) -> list[int]:
+    """The log ends that a shard still waits for, although whoever waited has been told."""
+    return [
+        each.required_offset
+        for each in shard._deferred
+        if each.timer is not None and each.timer.callback is None
+    ]
+
+
+def unread(broker: Broker) -> Iterator[Partition]:
+    """The partitions with records that a running broker leads as a coordinator and has not begun to
+    read.
+    """
+    if broker.state != RUNNING:
+        return
+    for name in (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC):
+        topic = broker.image.topics.get(name)
+        for partition in topic.partitions if topic else ():
+            is_empty = partition.log.start_offset == partition.log.end_offset
+            leads = partition.leader_id == broker.node_id
+            if leads and not is_empty and _any_shard_of(broker, partition) is None:
+                yield partition
+
+
+def memory_and_log(
+    shard: Shard, is_late: Callable[[int, int], bool]
+) -> Iterator[tuple[str, object, object]]:
+    """What a coordinator has and what its log says, each with what it is about. `is_late` says
+    whether a record, by its offset and the time when it was written, was not replicated before its
+    coordinator gave up waiting.
+    """
+    if isinstance(shard, TransactionShard):
+        yield from _transactions_and_log(shard, is_late)
+        return
+    known = {
+        (group, topic, index): (value.offset, value.metadata[:_NOTE_MAX])
+        for group, topics in shard.offsets.committed.items()
+        for topic, partitions in topics.items()
+        for index, value in partitions.items()
+    }
+    yield "committed offsets", known, _committed(shard.partition.log)
+    fresh = GroupShard(shard.coordinator, shard.partition)
+    shard.partition.unwatch(fresh)
+    fresh.read()
+    yield "consumer groups", _consumer_groups(shard), _consumer_groups(fresh)
+
+
+def _committed(log: ReplicaLog) -> dict[tuple[str, str, int], tuple[int, str]]:
+    """The committed offsets as the records of a log say, by group, topic and partition, each with
+    its metadata.
+    """
+    # With the offset of its record in front.
+    committed: dict[tuple[str, str, int], tuple[int, int, str]] = {}
+    pending: dict[int, dict[tuple[str, str, int], tuple[int, int, str]]] = {}
+    for header, record in stored_records(log):
+        if header.is_control:
+            ended = pending.pop(header.producer_id, {})
+            if parse_control_type(record.key) is ControlType.COMMIT:
+                for key, value in ended.items():
+                    if key not in committed or value[0] > committed[key][0]:
+                        committed[key] = value
+            continue
+        parsed = parse(record)
+        if not isinstance(parsed, OffsetRecord):
+            continue
+        key = (parsed.group_id, parsed.topic, parsed.partition)
+        if parsed.value is None:
+            for some in (committed, *pending.values()):
+                some.pop(key, None)
+            continue
+        value = (record.offset, parsed.value.offset, parsed.value.metadata[:_NOTE_MAX])
+        if header.is_transactional:
+            pending.setdefault(header.producer_id, {})[key] = value
+        else:
+            committed[key] = value
+    return {key: (offset, metadata) for key, (_, offset, metadata) in committed.items()}
+
+
+def _consumer_groups(shard: GroupShard) -> dict[str, object]:
+    return {
+        group_id: (
+            group.epoch,
+            group.assignment_epoch,
+            {
+                member.member_id: (member.epoch, member.state, member.assigned, member.revoking)
+                for member in group.members.values()
+            },
+        )
+        for group_id, group in shard.consumers.all().items()
+    }
+
+
+def _transactions_and_log(
+    shard: TransactionShard, is_late: Callable[[int, int], bool]
+) -> Iterator[tuple[str, object, object]]:
+    # What may be in memory of each id. Of a record that was replicated too late a coordinator knows
+    # only when it has read the log anew, as Kafka's.
+    said: dict[str, list[TransactionImage | None]] = {}
+    for header, record in stored_records(shard.partition.log):
+        parsed = None if header.is_control else parse_transaction(record)
+        if parsed is not None:
+            late = is_late(record.offset, record.timestamp)
+            former = said.get(parsed.transactional_id, [None]) if late else []
+            said[parsed.transactional_id] = [*former, parsed.image]
+    for name, transaction in shard.transactions.items():
+        images = said.get(name)
+        # A fence that could not be stored has raised the epoch in memory alone, as Kafka's does.
+        fenced = transaction._epoch_fence_failed
+        if images is None or None in images or transaction.pending is not None or fenced:
+            continue
+        known = (transaction.state, transaction.producer_id, transaction.epoch)
+        possible = [(each.state, each.producer_id, each.epoch) for each in images if each]
+        yield f"transactional id {name}", known, known if known in possible else possible[-1]
+
+
+def _group_shards(cluster: Cluster) -> Iterator[GroupShard]:
+    for broker in cluster.processes.values():
+        if broker.has_groups:
+            yield from broker.groups.loaded()
+
+
+def generation_of(cluster: Cluster, group_id: str) -> int | None:
+    """The generation of a classic group; None where there is no coordinator of it, or several
+    brokers take themselves for it.
+    """
+    found = [
+        group.generation
+        for shard in _group_shards(cluster)
+        if (group := shard.classic.get(group_id)) is not None
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def stuck_members(cluster: Cluster, group_id: str, state: str) -> Iterator[str]:
+    """Who waits in a classic group for what will not come, given the state that it is told to be
+    in, in a sentence each.
+    """
+    for shard in _group_shards(cluster):
+        group = shard.classic.get(group_id)
+        if group is None or group.state_name != state:
+            continue
+        if group.state is GroupState.PREPARING and group._join_deadline_ms is None:
+            yield "the join phase has no end"
+        if (
+            group.state is GroupState.COMPLETING
+            and group.pending_sync
+            and not group._sync_deadline_ms
+        ):
+            yield "the sync phase has no end"
+        for member in group.roster.members.values():
+            if group.state is not GroupState.COMPLETING and member.sync_slot is not None:
+                yield f"{member.member_id} waits for its assignment"
+            if group.state is GroupState.COMPLETING and member.join_slot is not None:
+                yield f"{member.member_id} waits for the end of the join phase"
+
+
+def behind_target(cluster: Cluster, node_id: int, group_id: str, member_id: str) -> Iterator[str]:
+    """What is wrong with a member of a consumer group that has just been heard of, in a sentence
+    each.
+    """
+    broker = cluster.processes.get(node_id)
+    for shard in broker.groups.loaded() if broker is not None else ():
+        group = shard.consumers.get(group_id)
+        member = None if group is None else group.members.get(member_id)
+        if group is None or member is None:
+            continue
+        if member.state is MemberState.STABLE and member.epoch != group.assignment_epoch:
+            yield f"is stable at epoch {member.epoch}, not {group.assignment_epoch}"
+        if member.state is MemberState.UNRELEASED and not _waits_for_others(group, member):
+            yield "waits for partitions that nobody has"
+
+
+def _waits_for_others(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    for topic_id, partitions in group.target_of(member).items():
+        missing = partitions - member.assigned.get(topic_id, {}).keys()
+        for other in group.members.values():
+            for owned in (other.assigned, other.revoking):
+                if other is not member and not missing.isdisjoint(owned.get(topic_id, {})):
+                    return True
+    return False
 
 
 def is_coordinator_log(topic: str) -> bool:

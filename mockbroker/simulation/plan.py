@@ -12,16 +12,17 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from mockbroker.core.actions import parse_action
 from mockbroker.core.errors import ConfigError
-from mockbroker.core.faults.actions import parse_action
-from mockbroker.core.faults.convert import nearest
-from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.faults.rules import parse_plan as parse_rules
-from mockbroker.core.profiles import profile_of
+from mockbroker.core.metadata.profiles import profile_of
+from mockbroker.core.validation import ValidationError, nearest
 
 FORMAT = 1
 
 ClientKind = Literal["producer", "transactional", "classic", "consumer", "reader", "admin"]
+
+Habit = Literal["looks_back", "dreams", "ignores", "returns", "stalls", "long_notes", "follower"]
 
 # What a step may be besides an action on the cluster.
 ADD_RULE = "add_rule"
@@ -30,7 +31,8 @@ SNAPSHOT = "snapshot"
 RESTORE = "restore"
 RESTART = "restart"
 CRASH_CLIENT = "crash_client"
-OWN_STEPS = (ADD_RULE, REMOVE_RULES, SNAPSHOT, RESTORE, RESTART, CRASH_CLIENT)
+LOSE_MESSAGES = "lose_messages"
+OWN_STEPS = (ADD_RULE, REMOVE_RULES, SNAPSHOT, RESTORE, RESTART, CRASH_CLIENT, LOSE_MESSAGES)
 
 
 class PlanError(Exception):
@@ -63,7 +65,17 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     `release` is the Kafka release whose protocol versions it speaks, `operations` how many rounds
     it goes (records or transactions written, polls, requests of an admin), `pause_ms` bounds the
     time between two of them. `input` and `group` of a transactional client make it
-    consume-transform-produce.
+    consume-transform-produce. `habits` are what the client does at times that others do not:
+
+    - `looks_back`: asks once more as what it was before (an earlier generation, the former self of
+      a static member, an earlier epoch of a fetch session);
+    - `dreams`: joins and then sends heartbeats alone, for longer than the rebalance timeout;
+    - `ignores`: sends heartbeats while a rebalance waits for it, and does not join;
+    - `returns`: comes back as a new member in the middle of its life, by its instance id if it has
+      one;
+    - `stalls`: does nothing at all for longer than its session;
+    - `long_notes`: commits offsets with as much metadata as is allowed;
+    - `follower`: reads from followers.
     """
 
     kind: ClientKind
@@ -85,6 +97,7 @@ class ClientSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     session_timeout_ms: int = 6_000
     rebalance_timeout_ms: int = 5_000
     read_committed: bool = True
+    habits: list[Habit] = []
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -211,7 +224,13 @@ def _check_step(step: Step, path: str, clients: list[str]) -> None:
             name = step.arguments.get("client")
             if name not in clients:
                 raise PlanError(f"{path}: there is no client {name!r}{nearest(str(name), clients)}")
+        elif step.do == LOSE_MESSAGES:
+            one_in = step.arguments.get("one_in", 0)
+            if not isinstance(one_in, int) or one_in < 0:
+                raise PlanError(
+                    f"{path}: one_in is a number of messages, 0 for none, not {one_in!r}"
+                )
         elif step.do not in OWN_STEPS:
             parse_action(step.do, step.arguments)
-    except RuleError as error:
+    except ValidationError as error:
         raise PlanError(f"{path}: {error}") from None

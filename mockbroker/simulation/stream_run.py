@@ -16,13 +16,14 @@ from contextlib import contextmanager
 
 import trio
 
-from mockbroker.actors.clock import ClusterClock
-from mockbroker.actors.config import ServerConfig
-from mockbroker.actors.server import ClusterServer
-from mockbroker.core.broker import Broker
-from mockbroker.core.broker_life import RUNNING
+from mockbroker.core.brokers.broker import Broker
+from mockbroker.core.brokers.broker_life import RUNNING
+from mockbroker.server.clock.cluster_clock import ClusterClock
+from mockbroker.server.cluster_server import ClusterServer
+from mockbroker.server.config import ServerConfig
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.draws import Draws
 from mockbroker.simulation.laws.base import NO_FAILURES, TIME_GOES_ON
 from mockbroker.simulation.memory_network import MemoryNetwork, Wires
 from mockbroker.simulation.plan import Plan
@@ -60,10 +61,12 @@ class _RunClock(Clock):
 
     @now_ms.setter
     def now_ms(self, now_ms: int) -> None:
-        self._clock.move_on(now_ms - self._clock.now_ms())
+        self._clock.jump(now_ms - self._clock.now_ms())
 
-    def __call__(self) -> int:
-        return self._clock.now_ms()
+    @property
+    def read(self) -> Callable[[], int]:
+        """As `Clock.read`."""
+        return self._clock.now_ms
 
 
 class StreamRun(trio.abc.Instrument):
@@ -74,7 +77,7 @@ class StreamRun(trio.abc.Instrument):
         self._clock = clock
         self._cluster_clock = VirtualClusterClock(clock, START_MS)
         wires = Wires(plan.settings.latency_ms)
-        rng = random.Random(f"{plan.seed} wires")
+        rng = Draws(f"{plan.seed} wires")
         self._network = MemoryNetwork(clock, rng, wires)
         self.world = World(plan, _RunClock(self._cluster_clock))
         self.answered = 0
@@ -188,11 +191,9 @@ class StreamRun(trio.abc.Instrument):
         def told(call: Call, answer: object, since_ms: int) -> None:
             self._told(client, call, answer, since_ms)
 
-        driver = StreamDriver(
-            self._sim, client.client_id, random.Random(f"{seed} wires"), Troubles(), told
-        )
+        driver = StreamDriver(self._sim, client.client_id, Draws(f"{seed} wires"), Troubles(), told)
         self._drivers[client.name] = driver
-        self._nursery.start_soon(self._run_client, client, driver, random.Random(seed))
+        self._nursery.start_soon(self._run_client, client, driver, Draws(seed))
 
     async def _run_client(
         self, client: SimulatedClient, driver: StreamDriver, rng: random.Random

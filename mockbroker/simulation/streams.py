@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mockbroker.actors.clock import HAIR_MS, ClusterClock
-from mockbroker.actors.config import ServerConfig, ServerError, TopicSpec
-from mockbroker.actors.server import ClusterServer, open_server
+from mockbroker.server.clock.cluster_clock import HAIR_MS, ClusterClock
+from mockbroker.server.cluster_server import ClusterServer, open_server
+from mockbroker.server.config import ServerConfig, ServerError, TopicSpec
 from mockbroker.simulation.memory_network import NO_PORT, WIRES, MemoryNetwork, MemoryStream, Wires
 from mockbroker.simulation.virtual_run import VirtualClock, virtual_clock, virtual_run
 
@@ -35,6 +35,7 @@ __all__ = ["SimulatedCluster", "Wires", "simulated_cluster", "virtual_run"]
 
 EPOCH_MS = 1_735_689_600_000
 """When a simulation begins: 2025-01-01 00:00 UTC."""
+_NEVER_S = -1.0
 
 
 class VirtualClusterClock(ClusterClock):
@@ -43,16 +44,27 @@ class VirtualClusterClock(ClusterClock):
     A cluster asks for the time some twenty times for each request.
     """
 
-    __slots__ = ("_virtual",)
+    __slots__ = ("_read_ms", "_read_s", "_virtual")
 
     def __init__(self, virtual: VirtualClock, epoch_ms: int) -> None:
         super().__init__(epoch_ms)
         self._virtual = virtual
+        # The time as it was read last, and what the run's clock said then.
+        self._read_ms = epoch_ms
+        self._read_s = _NEVER_S
 
     def now_ms(self) -> int:
         """As `ClusterClock.now_ms`."""
-        passed_s = self._virtual.now_s - self._started_at
-        return self._epoch_ms + int(passed_s * 1000 + HAIR_MS)
+        now_s = self._virtual.now_s
+        if now_s != self._read_s:
+            self._read_s = now_s
+            self._read_ms = self._epoch_ms + int((now_s - self._started_at) * 1000 + HAIR_MS)
+        return self._read_ms
+
+    def jump(self, by_ms: int) -> None:
+        """As `ClusterClock.jump`."""
+        super().jump(by_ms)
+        self._read_s = _NEVER_S
 
 
 class SimulatedCluster:
@@ -82,7 +94,7 @@ class SimulatedCluster:
         Raises ConnectionRefusedError where the broker is not there or does not listen.
         """
         name = listener or self.server.config.listeners[0].name
-        host = self.server.hosts.get(node_id)
+        host = self.server.socket_servers.get(node_id)
         port = None if host is None else host.port(name)
         return await self.network.connect(NO_PORT if port is None else port)
 
@@ -93,15 +105,15 @@ class SimulatedCluster:
     def act(self, action: str, **arguments: object) -> None:
         """Carry out a cluster action by name, as rules do: `act("stop_broker", broker=1)`.
 
-        Raises RuleError that names a wrong argument, and ActionError or ApiError where it cannot
-        be done.
+        Raises ValidationError that names a wrong argument, and ActionError or ApiError where it
+        cannot be done.
         """
-        from mockbroker.core.faults.actions import parse_action, perform
+        from mockbroker.core.actions import find_action, parse_action
 
-        perform(self.cluster, action, parse_action(action, arguments))
+        self.cluster.perform(find_action(action), parse_action(action, arguments))
 
     def add_rule(self, rule: Mapping[str, object]) -> str:
-        """Add a rule, or a plan with `rules` and `timeline`; its name. Raises RuleError."""
+        """Add a rule, or a plan with `rules` and `timeline`; its name. Raises ValidationError."""
         from mockbroker.core.faults.engine import engine_of
         from mockbroker.core.faults.rules import parse_plan
 
@@ -115,7 +127,7 @@ class SimulatedCluster:
 
         Two runs with the same hash did the same. Raises RuntimeError where no journal is kept.
         """
-        journal = self.cluster.journal
+        journal = self.cluster.runtime.journal
         if journal is None:
             raise RuntimeError("this cluster keeps no journal")
         digest = hashlib.sha256()

@@ -10,14 +10,29 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from mockbroker.core.faults.actions import ACTIONS
+import msgspec
+
+from mockbroker.core.actions import ACTIONS
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.drawing import Names, draw_action
-from mockbroker.simulation.plan import ClientSettings, Plan, Settings, Step, TopicSettings
+from mockbroker.simulation.plan import (
+    ClientKind,
+    ClientSettings,
+    Habit,
+    Plan,
+    Settings,
+    Step,
+    TopicSettings,
+)
 
 RELEASES = ("2.8", "3.3", "3.6", "3.9", "4.0", "4.1", "4.2", "4.3", "4.3", "4.3")
 NEW_PROTOCOL_SINCE = ("4.0", "4.1", "4.2", "4.3")
 OPERATIONS = 200  # of all clients together, roughly
+
+_COMPANY_SHARE = 0.4  # of plans with a group of several members
+_COMPANY_OPERATIONS = 75  # of all its members together
+_CLASSIC_HABITS: tuple[Habit, ...] = ("looks_back", "dreams", "ignores", "returns", "stalls")
+_READER_HABITS: tuple[Habit, ...] = ("looks_back", "follower")
 
 # What takes back what an action did, most of the time.
 _REMEDIES: dict[str, tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...]] = {
@@ -82,6 +97,9 @@ class _Drawing:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._rng = random.Random(f"plan {seed}")
+        self._added = random.Random(f"plan {seed} added")  # draws that leave all others as they are
+        self._shares_id = False
+        self._groups = random.Random(f"groups {seed}")
 
     def _chance(self, share: float) -> bool:
         return self._rng.random() < share
@@ -90,6 +108,12 @@ class _Drawing:
         rng = self._rng
         settings = self._settings()
         clients = self._clients(settings)
+        if self._groups.random() < _COMPANY_SHARE:
+            settings, clients = self._with_company(settings, clients)
+        clients = [self._with_habits(client) for client in clients]
+        if self._groups.random() < 0.15:  # after which transaction coordinators give writes up
+            configs = {**settings.configs, "request.timeout.ms": "1500"}
+            settings = msgspec.structs.replace(settings, configs=configs)
         steps = self._steps(settings, clients, rng.choice((0, 4, 10, 20, 35, 50)))
         return Plan(seed=self._seed, settings=settings, clients=clients, steps=steps)
 
@@ -117,6 +141,9 @@ class _Drawing:
             configs["replica.lag.time.max.ms"] = rng.choice(("1000", "1000", "10000"))
         if self._chance(0.3):
             configs["mockbroker.coordinator.load.ms"] = rng.choice(("50", "500"))
+        if self._chance(0.4):
+            configs["mockbroker.transaction.marker.delay.ms"] = rng.choice(("5", "40", "400"))
+        self._add_configs(configs)
         topics = [
             TopicSettings(
                 name=name,
@@ -135,10 +162,25 @@ class _Drawing:
             latency_ms=rng.choice(((0, 0), (0, 3), (1, 30))),
         )
 
+    def _add_configs(self, configs: dict[str, str]) -> None:
+        """What makes replication take more steps, or go wrong in part."""
+        rng = self._added
+        for name, share, values in (
+            ("log.dirs", 0.2, ("/a,/b",)),
+            ("replica.fetch.max.bytes", 0.2, ("100", "400")),
+            ("request.timeout.ms", 0.3, ("1000",)),
+            ("mockbroker.replication", 0.15, ("stepwise",)),
+            ("min.insync.replicas", 0.1, ("3",)),
+            ("unclean.leader.election.enable", 0.1, ("true",)),
+        ):
+            if rng.random() < share:
+                configs[name] = rng.choice(values)
+
     # -- clients -----------------------------------------------------------------------------------
 
     def _clients(self, settings: Settings) -> list[ClientSettings]:
         rng = self._rng
+        self._shares_id = self._chance(0.3)  # so that one producer fences the other
         kinds = ["producer", rng.choice(("transactional", "producer"))]
         kinds += rng.choices(
             ("transactional", "classic", "consumer", "reader", "admin", "pipeline", "classic"),
@@ -171,6 +213,8 @@ class _Drawing:
             case "producer":
                 idempotent = self._chance(0.7)
                 acks = -1 if idempotent else rng.choice((-1, -1, 1, 0))
+                if self._added.random() < 0.2:
+                    idempotent, acks = False, 1
                 return ClientSettings(kind="producer", idempotent=idempotent, acks=acks, **common)
             case "transactional" | "pipeline":
                 common["operations"] = max(2, budget // 5)
@@ -184,7 +228,7 @@ class _Drawing:
                     }
                 return ClientSettings(
                     kind="transactional",
-                    transactional_id=f"tx-{rng.choice((number, number, number, 0))}",
+                    transactional_id=f"tx-{0 if self._shares_id else number}",
                     transaction_timeout_ms=rng.choice((2_000, 10_000)),
                     abort_share=rng.choice((0.0, 0.2, 0.5)),
                     **{**common, **pipeline},
@@ -207,6 +251,61 @@ class _Drawing:
                 common["pause_ms"] = (0, pause_ms[1] * 4)
                 return ClientSettings(kind="admin", **common)
 
+    def _with_company(
+        self, settings: Settings, clients: list[ClientSettings]
+    ) -> tuple[Settings, list[ClientSettings]]:
+        """Half of what the clients would do, and a group of several members with habits."""
+        rng = self._groups
+        new = settings.kafka_version in NEW_PROTOCOL_SINCE and rng.random() < 0.6
+        kind: ClientKind = "consumer" if new else "classic"
+        count = rng.choice((2, 3, 3, 4))
+        operations = _COMPANY_OPERATIONS // count
+        static = rng.choice((0.0, 0.0, 0.5, 1.0))
+        topics = [topic.name for topic in settings.topics]
+        topics = topics if rng.random() < 0.7 else topics[:1]
+        timeout_ms = rng.choice((3_000, 5_000))
+        # Two processes under one instance id, as when one is taken for dead and is not.
+        twins = rng.random() < 0.3
+        members = []
+        for number in range(count):
+            is_static = rng.random() < static or (twins and number < 2)
+            instance = f"member-{0 if twins and number < 2 else number}" if is_static else None
+            possible: tuple[Habit, ...] = ("returns",) if new else _CLASSIC_HABITS
+            habits: list[Habit] = [each for each in possible if rng.random() < 0.4]
+            if rng.random() < 0.2:
+                habits.append("long_notes")
+            members.append(
+                ClientSettings(
+                    kind=kind,
+                    name=f"member-{number}",
+                    group="company",
+                    topics=topics,
+                    operations=operations,
+                    start_ms=rng.randrange(settings.duration_ms),
+                    pause_ms=(0, max(1, settings.duration_ms * 2 // operations)),
+                    instance_id=instance,
+                    assignor=rng.choice(("", "uniform", "range")) if new else "",
+                    session_timeout_ms=rng.choice((3_000, 6_000)),
+                    rebalance_timeout_ms=timeout_ms,
+                    read_committed=rng.random() < 0.7,
+                    habits=habits,
+                )
+            )
+        configs = dict(settings.configs)
+        if any("long_notes" in member.habits for member in members):
+            configs["message.max.bytes"] = "6000"  # less than two of those notes
+        halved = [
+            msgspec.structs.replace(client, operations=max(2, client.operations // 2))
+            for client in clients
+        ]
+        return msgspec.structs.replace(settings, configs=configs), halved + members
+
+    def _with_habits(self, client: ClientSettings) -> ClientSettings:
+        if client.kind != "reader":
+            return client
+        habits = [each for each in _READER_HABITS if self._groups.random() < 0.25]
+        return msgspec.structs.replace(client, habits=habits)
+
     # -- what is done ------------------------------------------------------------------------------
 
     def _steps(self, settings: Settings, clients: list[ClientSettings], count: int) -> list[Step]:
@@ -227,12 +326,116 @@ class _Drawing:
         ):
             if self._chance(share):
                 kinds.append(own)
+        added = self._add_steps(settings, names) if count else []
         if self._chance(0.06):
             kinds += [plans.SNAPSHOT, plans.RESTORE]
-        steps = self._slow_links(names.nodes) if self._chance(0.3) else []
+        steps = _slow_links(names.nodes, rng) if self._chance(0.3) else []
         for _ in range(count):
             steps += self._some_steps(rng.choice(kinds), settings, clients, names)
-        return sorted(steps, key=lambda step: step.at_ms)
+        return sorted((*steps, *added), key=lambda step: step.at_ms)
+
+    def _add_steps(self, settings: Settings, names: Names) -> list[Step]:
+        """Scenarios that take several steps in a row to come to anything."""
+        rng = self._added
+        steps: list[Step] = []
+        if rng.random() < 0.1:
+            at_ms = rng.randrange(settings.duration_ms)
+            one_in = {"one_in": rng.choice((2, 5, 20))}
+            steps.append(Step(at_ms=at_ms, do=plans.LOSE_MESSAGES, arguments=one_in))
+        for scenario, share in (
+            (self._blind, 0.25),
+            (self._flap, 0.2),
+            (self._seesaw, 0.2),
+            (self._purge, 0.15),
+        ):
+            if rng.random() < share:
+                if rng.random() < 0.5:
+                    steps += _slow_links(names.nodes, rng)
+                for _ in range(rng.choice((1, 2, 3))):
+                    steps += scenario(rng.randrange(settings.duration_ms), names)
+        return steps
+
+    def _blind(self, at_ms: int, names: Names) -> list[Step]:
+        """A broker loses the controller alone, which does not notice for a while, and changes
+        partitions meanwhile.
+        """
+        rng = self._added
+        controller, other = (1, rng.choice(names.nodes[1:]))
+        blind, seen = (other, controller) if rng.random() < 0.7 else rng.sample(names.nodes, 2)
+        cut = {"nodes": blind, "to": seen, "fence_after": rng.choice((1_000, 35_000))}
+        steps = [Step(at_ms=at_ms, do="cut_network", arguments=cut)]
+        for _ in range(rng.choice((1, 2, 3))):
+            at_ms += rng.choice((10, 200, 1_000))
+            topic = rng.choice(names.topics)
+            where = {"topic": topic, "partition": rng.randrange(names.partitions_max)}
+            change, arguments = rng.choice(
+                (
+                    ("move_leader", {**where, "node": blind}),
+                    ("move_leader", {**where, "node": rng.choice(names.nodes)}),
+                    ("shuffle_leaders", {"topic": topic}),
+                    ("stop_broker", {"node": rng.choice(names.nodes), "how": "controlled"}),
+                    ("start_broker", {"node": rng.choice(names.nodes)}),
+                )
+            )
+            steps.append(Step(at_ms=at_ms, do=change, arguments=arguments))
+        at_ms += rng.choice((50, 1_000, 3_000))
+        heal = {"nodes": blind, "to": seen}
+        return [*steps, Step(at_ms=at_ms, do="heal_network", arguments=heal)]
+
+    def _flap(self, at_ms: int, names: Names) -> list[Step]:
+        """A broker comes and goes, often before it has caught up."""
+        rng = self._added
+        node = rng.choice(names.nodes)
+        steps = []
+        for _ in range(rng.randint(2, 4)):
+            how = {"node": node, "how": rng.choice(("controlled", "unclean", "power_loss"))}
+            steps.append(Step(at_ms=at_ms, do="stop_broker", arguments=how))
+            at_ms += rng.choice((10, 100, 1_000))
+            steps.append(Step(at_ms=at_ms, do="start_broker", arguments={"node": node}))
+            at_ms += rng.choice((2, 20, 200, 1_000))
+        return steps
+
+    def _seesaw(self, at_ms: int, names: Names) -> list[Step]:
+        """Two brokers lead in turns; each ends before the other is back."""
+        rng = self._added
+        one, other = rng.sample(names.nodes, 2)
+        steps = []
+        for _ in range(rng.randint(2, 5)):
+            at_ms += rng.choice((50, 300, 1_500))
+            how = {"node": one, "how": rng.choice(("controlled", "controlled", "unclean"))}
+            steps.append(Step(at_ms=at_ms, do="stop_broker", arguments=how))
+            at_ms += rng.choice((0, 10))
+            steps.append(Step(at_ms=at_ms, do="start_broker", arguments={"node": other}))
+            one, other = other, one
+        at_ms += rng.choice((50, 300, 1_500))
+        return [*steps, Step(at_ms=at_ms, do="start_broker", arguments={"node": other})]
+
+    def _purge(self, at_ms: int, names: Names) -> list[Step]:
+        """One follower comes back to a log that is empty by now; then the other one leads, with
+        what it has left.
+        """
+        rng = self._added
+        leader, near, far = rng.sample(names.nodes, 3)
+        where = {"topic": rng.choice(names.topics), "partition": 0}
+        back = {**where, "release": True}
+        todo: list[tuple[str, dict[str, Any]]] = [
+            ("move_leader", {**where, "node": leader}),
+            ("shrink_isr", {**where, "nodes": [far]}),
+            ("shrink_isr", {**where, "nodes": [near]}),
+            ("delete_records", where),
+            ("lag_follower", {**back, "node": near}),
+            ("stop_broker", {"node": near, "how": "unclean"}),
+            ("stop_broker", {"node": leader, "how": "unclean"}),
+            ("elect_unclean", {**where, "node": far}),
+            ("lag_follower", {**back, "node": far}),
+            ("start_broker", {"node": near}),
+            ("start_broker", {"node": leader}),
+        ]
+        steps = []
+        for name, arguments in todo:
+            steps.append(Step(at_ms=at_ms, do=name, arguments=arguments))
+            at_ms += rng.choice((1, 20, 300)) if name != "shrink_isr" else rng.choice((50, 1_000))
+        return steps
 
     def _names(self, settings: Settings, clients: list[ClientSettings]) -> Names:
         internal = ["__consumer_offsets", "__transaction_state"]
@@ -280,14 +483,6 @@ class _Drawing:
                 steps.append(Step(at_ms=later, do=remedy, arguments={**same, **added}))
         return steps
 
-    def _slow_links(self, nodes: tuple[int, ...]) -> list[Step]:
-        """Messages between brokers take their time, until the network is healed."""
-        delay_ms = self._rng.choice((1, 10, 50, 300))
-        return [
-            Step(at_ms=0, do="cut_network", arguments={"nodes": node, "delay": delay_ms})
-            for node in self._rng.sample(nodes, self._rng.randint(1, len(nodes)))
-        ]
-
     def _outage(self, at_ms: int, nodes: tuple[int, ...]) -> list[Step]:
         """Most brokers stop within a short time, so that partitions lose one replica after the
         other, and then the last one.
@@ -322,3 +517,12 @@ class _Drawing:
             "when": {"probability": rng.choice((0.1, 0.3, 0.7))},
             "do": effect,
         }
+
+
+def _slow_links(nodes: tuple[int, ...], rng: random.Random) -> list[Step]:
+    """Messages between brokers take their time, until the network is healed."""
+    delay_ms = rng.choice((1, 10, 50, 300))
+    return [
+        Step(at_ms=0, do="delay_network", arguments={"nodes": node, "by": delay_ms})
+        for node in rng.sample(nodes, rng.randint(1, len(nodes)))
+    ]

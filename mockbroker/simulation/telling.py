@@ -20,7 +20,7 @@ TOLD: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("calls timed out", ("calls timed out",)),
     ("elections", ("event LeaderChanged",)),
     ("changes of an ISR", ("event IsrChanged",)),
-    ("cuts and delays", ("step cut_network",)),
+    ("cuts and delays", ("step cut_network", "step delay_network")),
     ("brokers stopped", ("step stop_broker",)),
     ("brokers paused", ("step pause_broker",)),
     ("rules", ("step add_rule",)),

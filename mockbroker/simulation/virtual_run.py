@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 import trio
 
-from mockbroker.actors.steering import FROZEN_SLEEP_S, SteerableClock
+from mockbroker.server.clock.adjustable_clock import FROZEN_SLEEP_S, AdjustableClock
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class Due:
         self.callback = None
 
 
-class VirtualClock(SteerableClock):
+class VirtualClock(AdjustableClock):
     """Stands still while a task can run, and jumps to the next deadline when all wait.
 
     It runs callbacks of its own on the way (`call_at`), which is far cheaper than a task that
@@ -133,7 +133,7 @@ class VirtualClock(SteerableClock):
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     def jump_to(self, virtual: float) -> None:
-        """As `SteerableClock.jump_to`."""
+        """As `AdjustableClock.jump_to`."""
         self.now_s = max(self.now_s, virtual)
 
     def set_rate(self, rate: float) -> None:

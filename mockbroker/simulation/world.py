@@ -7,6 +7,7 @@ a step is due and `look` after everything that happened.
 from __future__ import annotations
 
 import hashlib
+import random
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,37 +15,40 @@ from typing import Any
 
 import msgspec
 
-from mockbroker.core.broker import BrokerSpec
-from mockbroker.core.broker_life import PAUSED, REMOVED, STOPPED
+from mockbroker.core.actions import ACTIONS, parse_action
+from mockbroker.core.brokers.broker import BrokerSpec
+from mockbroker.core.brokers.broker_life import PAUSED, REMOVED, STOPPED
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ActionError, ApiError
-from mockbroker.core.events import Event
-from mockbroker.core.faults.actions import parse_action
-from mockbroker.core.faults.actions import perform as act
+from mockbroker.core.events import Event, LeaderChanged
 from mockbroker.core.faults.engine import engine_of
 from mockbroker.core.faults.errors import NameTakenError
 from mockbroker.core.faults.rules import parse_plan as parse_rules
+from mockbroker.core.metadata.topic import Topic
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.image import ClusterImage
 from mockbroker.core.snapshot.restore import RestoreError, restore
-from mockbroker.core.topic import Topic
-from mockbroker.simulation import observe
+from mockbroker.handlers import load_all
+from mockbroker.simulation import observe, observe_transactions
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.clients import client_of
 from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.disturbance import Disturbance
 from mockbroker.simulation.history import History
 from mockbroker.simulation.laws import Laws
 from mockbroker.simulation.plan import Plan, Step
 
 AT_ONCE_MAX = 20_000  # events without any time between them
 GRACE_MS = 120_000  # how long clients may go on once faults have stopped
-# How long it may then take until everything is at rest. What is not after an hour never will be:
-# transactions and sessions have ended, and the controller has looked for leaders a dozen times.
-REST_MS = (10_000, 60_000, 600_000, 3_600_000)
+# How long it may then take until everything is at rest. What is not after a day never will be:
+# transactions and sessions have ended, and the controller has looked for leaders 288 times.
+REST_MS = (10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 START_MS = 1_700_000_000_000
 LISTENER = "PLAINTEXT"
 
-_encode = msgspec.msgpack.Encoder(enc_hook=repr).encode
+_encode_into = msgspec.msgpack.Encoder(enc_hook=repr).encode_into
+_AT_ITS_END = -1  # of a buffer
+_HASHED_BYTES = 64 * 1024  # at a time
 
 
 class StandsStill(Exception):  # noqa: N818 - it names what happened
@@ -57,8 +61,10 @@ class Clock:
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms
 
-    def __call__(self) -> int:
-        return self.now_ms
+    @property
+    def read(self) -> Callable[[], int]:
+        """A function that gives the time; a cluster calls it some twenty times a request."""
+        return lambda: self.now_ms
 
 
 class Digest:
@@ -66,13 +72,22 @@ class Digest:
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=16)
+        self._buffer = bytearray()
 
     def add(self, at_ms: int, what: str, details: object) -> None:
         """Take in one thing that happened."""
-        self._hash.update(_encode((at_ms, what, details)))
+        buffer = self._buffer
+        _encode_into((at_ms, what, details), buffer, _AT_ITS_END)
+        if len(buffer) > _HASHED_BYTES:
+            self._take_in()
+
+    def _take_in(self) -> None:
+        self._hash.update(self._buffer)
+        self._buffer.clear()
 
     def hexdigest(self) -> str:
         """The checksum so far."""
+        self._take_in()
         return self._hash.hexdigest()
 
 
@@ -93,9 +108,11 @@ class World:
     """Everything that a plan describes, alive. Drivers read `cluster` anew after each step."""
 
     def __init__(self, plan: Plan, clock: Clock | None = None) -> None:
+        load_all()  # laws go by the contracts of APIs
         self.plan = plan
         self.clock = clock or Clock()
-        self.history = History(self.clock)
+        self._network_rng = random.Random(f"{plan.seed} network")
+        self.history = History(self.clock.read)
         self.digest = Digest()
         self.step = -1  # the number of the step that was performed last
         self.performed: Counter[str] = Counter()
@@ -130,15 +147,17 @@ class World:
             specs,
             settings.configs,
             seed=self.plan.seed,
-            now_ms=self.clock,
+            now_ms=self.clock.read,
             kafka_version=settings.kafka_version,
         )
-        cluster.clock_control = _Jumps(self.clock)
+        cluster.runtime.clock_control = _Jumps(self.clock)
+        network = cluster.replication.network
+        network.interceptor = self._disturbance = Disturbance(network, self._network_rng)
         self.serve(cluster)
         return cluster
 
     def _observe(self) -> None:
-        self.cluster.on_event.append(self._happened)
+        self.cluster.runtime.on_event.append(self._happened)
         self.cluster.on_configs_changed.append(self._configured)
         self.laws.watch(self.cluster)
 
@@ -153,14 +172,15 @@ class World:
 
     def _happened(self, event: Event) -> None:
         name = type(event).__name__
-        if self._busy_ms != self.clock.now_ms:
-            self._busy_ms, self._at_once = self.clock.now_ms, 0
+        now_ms = self.clock.now_ms
+        if self._busy_ms != now_ms:
+            self._busy_ms, self._at_once = now_ms, 0
         self._at_once += 1
         if self._at_once > AT_ONCE_MAX:
             at_ms = self._busy_ms - self.laws.start_ms
             raise StandsStill(f"{AT_ONCE_MAX:,} events at {at_ms} ms, the last is {event}")
         self.events[name] += 1
-        self.digest.add(self.clock.now_ms, name, event)
+        self.digest.add(now_ms, name, event)
         self.laws.happened(event)
 
     # -- steps -------------------------------------------------------------------------------------
@@ -169,14 +189,19 @@ class World:
         """Carry out a step; one that is not possible just now is counted, and no more."""
         self.step = self.laws.step = number
         name = step.do
-        self.laws.before(step)
+        arguments = None if name in plans.OWN_STEPS else parse_action(name, step.arguments)
+        self.laws.before(step, arguments)
         self.digest.add(self.clock.now_ms, name, step.arguments)
         try:
-            self._carry_out(step)
+            if arguments is None:
+                self._carry_out(step)
+            else:
+                self.cluster.perform(ACTIONS[name], arguments)
         except (ActionError, ApiError, RestoreError, NameTakenError):
             self.refused[name] += 1
         else:
             self.performed[name] += 1
+        self._disturb()
         self.serve()
         self.laws.after(step)
 
@@ -197,23 +222,42 @@ class World:
                     observer()
             case plans.RESTART:
                 self._restart()
+            case plans.LOSE_MESSAGES:
+                self._lose_messages(step.arguments.get("one_in", 0))
             case plans.CRASH_CLIENT:
                 client = self.clients[step.arguments["client"]]
                 for crashed in self.on_client_crashed:
                     crashed(client)
-            case name:
-                act(self.cluster, name, parse_action(name, step.arguments))
+
+    def _lose_messages(self, one_in: int) -> None:
+        """Lose one in so many requests of replication from now on; 0 loses none any more."""
+        rng = random.Random(f"{self.plan.seed} lost {self.step}")
+        self._disturbance.lose(one_in, rng)
+        self._disturb()
+        self.cluster.replication.links_changed()
+
+    def _disturb(self) -> None:
+        """Disturb hops, unless rules for hops look after them."""
+        network = self.cluster.replication.network
+        if network.interceptor is None:
+            network.interceptor = self._disturbance
 
     def _restart(self) -> None:
         """End the whole cluster, and start another one with what it had."""
         former = self.cluster
         image = capture(former)
         specs = [BrokerSpec(each.node_id, each.rack) for each in former.brokers.values()]
-        former.on_event.clear()
+        former.runtime.on_event.clear()
         self.cluster = self._made(specs or [BrokerSpec(1)])
+        emitted: list[Event] = []
+        self.cluster.runtime.on_event.append(emitted.append)
         restore(self.cluster, image)
+        self.cluster.runtime.on_event.remove(emitted.append)
         self.serve()
         self._observe()
+        for event in emitted:  # the controller of the new process may have elected leaders
+            if isinstance(event, LeaderChanged) and event.unclean:
+                self._happened(event)
         for observer in self.on_restarted:
             observer()
 
@@ -231,6 +275,7 @@ class World:
         self.step = self.laws.step = len(self.plan.steps)
         cluster = self.cluster
         engine_of(cluster).clear()
+        self._lose_messages(0)
         for act_ in (cluster.heal_network, self._release, self._run_all):
             with suppress(ActionError, ApiError):
                 act_()
@@ -266,10 +311,11 @@ class World:
 
     def _act(self, name: str, **arguments: Any) -> None:
         with suppress(ActionError, ApiError):
-            act(self.cluster, name, parse_action(name, arguments))
+            self.cluster.perform(ACTIONS[name], parse_action(name, arguments))
 
     def unsettled(self) -> list[str]:
         """What is not at rest yet, in a sentence each."""
+        self.laws.resting()
         cluster = self.cluster
         found = [
             f"broker {broker.node_id} runs and is fenced"
@@ -284,9 +330,15 @@ class World:
             else:
                 found += self._unsettled_partition(partition)
         if not stranded:  # a marker cannot be written where nobody leads
-            found += [f"transaction {each}" for each in observe.open_transactions(cluster)]
+            found += self._open_transactions()
         found += [f"group {each}" for each in observe.groups_at_work(cluster)]
         return found
+
+    def _open_transactions(self) -> list[str]:
+        found = observe_transactions.open_transactions(self.cluster)
+        if self.laws.transactions_lost:
+            found = [t for t in found if not observe_transactions.is_superseded(self.cluster, t)]
+        return [f"transaction {each.transactional_id} is {each.state.value}" for each in found]
 
     def _unsettled_partition(self, partition: Any) -> list[str]:
         name = f"{partition.topic.name}-{partition.index}"

@@ -1,10 +1,10 @@
-"""What it takes to run Spark against a cluster: which Spark is here, and its Kafka connector.
+"""Running Spark against a cluster: the installed Spark and its Kafka connector.
 
 Nouns: the *installation* is the Spark that would run, pyspark's own or the one of SPARK_HOME. The
 *connector* is `format("kafka")`: four jars which pyspark does not bring, and whose versions and
 Scala have to fit the installation. A *submission* is a call of that installation's spark-submit.
 
-Nothing here imports pyspark, and nothing is imported before it is asked for.
+Nothing here imports pyspark, and each name is imported on first use.
 """
 
 from __future__ import annotations

@@ -30,17 +30,16 @@ def connector_jars(
     """The jars to give Spark as `spark.jars`.
 
     They come out of `jars_dir`, or the directory in `MOCKBROKER_SPARK_JARS`, or else by Maven,
-    which is asked once for each version. `scala` is the Scala of the Spark that will run ("2.13");
-    without it, the one of pyspark's own jars. Raises SparkSetupError with the remedy.
+    once for each version. `scala` is that of the Spark that will run ("2.13"); by default that of
+    pyspark's own jars. Raises SparkSetupError with the remedy.
     """
-    suffix = scala or needs_of_scala(spark_version)
+    suffix = scala or needs_of(spark_version).scala
     directory = jars_dir or os.environ.get(JARS_ENVIRONMENT)
     if directory:
         return _from_directory(Path(directory), spark_version, suffix)
     wanted = artifacts(spark_version, suffix)
-    pom = jars.pom_of(wanted)
     try:
-        return jars.resolve(f"spark-{spark_version}", pom)
+        return jars.resolve(f"spark-{spark_version}", jars.pom_of(wanted))
     except MavenError as error:
         names = ", ".join(each.file_name for each in wanted)
         why = str(error)
@@ -51,11 +50,6 @@ def connector_jars(
             f"Install Maven, or put {names} in a directory and name it with --jars-dir or "
             f"{JARS_ENVIRONMENT}."
         ) from None
-
-
-def needs_of_scala(spark_version: str) -> str:
-    """The Scala that pyspark of this version comes with."""
-    return needs_of(spark_version).scala
 
 
 # -- a directory -----------------------------------------------------------------------------------
@@ -86,7 +80,7 @@ def _jars_by_name(directory: Path) -> dict[str, list[_Jar]]:
 def _fitting(
     jars_found: Sequence[_Jar], name: str, directory: Path, spark_version: str, scala: str
 ) -> _Jar:
-    """The one for just this Spark; a connector of another version fails late and obscurely."""
+    """The connector of this very Spark; one of another version fails late and obscurely."""
     of_scala = _of_scala(jars_found, name, directory, scala)
     for jar in of_scala:
         if jar.version == spark_version:

@@ -1,4 +1,4 @@
-"""Why Spark cannot run here, and what to do about it."""
+"""Errors of a missing or unfit Spark."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ class SparkSetupError(RuntimeError):
 
 
 class MavenError(SparkSetupError):
-    """Maven, or Java, is missing or did not do what was asked; the message says which and why."""
+    """Maven or Java is missing or failed; the message says which and why."""

@@ -1,4 +1,4 @@
-"""Which Spark would run here, and whether its Java is one that it runs on."""
+"""The Spark that would run here, and its Java."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def check_java(spark_version: str) -> int:
 
 
 def _java() -> str | None:
-    """As Spark's own scripts look for it: JAVA_HOME outranks the PATH."""
+    """The program that Spark's scripts would start: JAVA_HOME outranks the PATH."""
     home = os.environ.get("JAVA_HOME")
     if home:
         program = Path(home) / "bin" / "java"

@@ -1,9 +1,8 @@
-"""Jars from Maven, each set fetched once and kept.
+"""Jars from Maven, each set fetched once and cached.
 
-A set of jars is what a pom names. It is copied into `<cache>/jars/<name>-<hash of the pom>/`;
-whoever comes later, in this process or another, finds it there. Poms name no repository: Maven's
-own settings decide where artifacts come from. The cache is the directory in `MOCKBROKER_CACHE`, or
-`mockbroker` among the user's caches.
+The jars of a pom are copied into `<cache>/jars/<name>-<hash of the pom>/`, for this process and all
+others. Poms name no repository: Maven's own settings decide where artifacts come from. The cache is
+the directory in `MOCKBROKER_CACHE`, or `mockbroker` among the user's caches.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from mockbroker.spark.errors import MavenError
 
 CACHE_ENVIRONMENT = "MOCKBROKER_CACHE"
 MAVEN_TIMEOUT_S = 900
-# Of what Maven says when it fails, this much is passed on: its first errors tell the most.
-TOLD_LINES_MAX = 12
+# So many lines of Maven's output are shown when it fails: its first errors matter most.
+OUTPUT_LINES_MAX = 12
 
 _POM = """<?xml version="1.0" encoding="UTF-8"?>
 <project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -38,7 +37,7 @@ _POM = """<?xml version="1.0" encoding="UTF-8"?>
   </dependencies>
 </project>
 """
-# Without what it depends on itself: everything that is wanted is named.
+# Without its own dependencies: every jar that is needed is named.
 _DEPENDENCY = """    <dependency>
       <groupId>{group}</groupId>
       <artifactId>{name}</artifactId>
@@ -65,7 +64,7 @@ class Artifact(NamedTuple):
 
 
 def cache_dir() -> Path:
-    """Where what was fetched is kept. The directory may not be there yet."""
+    """The directory of the cache, which may not exist yet."""
     given = os.environ.get(CACHE_ENVIRONMENT)
     if given:
         return Path(given)
@@ -80,7 +79,7 @@ def pom_of(artifacts: Iterable[Artifact]) -> str:
 
 
 def resolve(name: str, pom: str, cache: Path | None = None) -> list[Path]:
-    """The jars that a pom asks for, from the cache, or by Maven the first time.
+    """The jars of a pom, from the cache, or by Maven the first time.
 
     Raises MavenError when Maven or an artifact is missing.
     """
@@ -107,7 +106,7 @@ def _copy_dependencies(name: str, pom: str, into: Path) -> None:
             )
         except subprocess.TimeoutExpired:
             raise MavenError(f"mvn found no jars for {name} in {MAVEN_TIMEOUT_S} s") from None
-    said = f"{done.stdout}{done.stderr}".splitlines()[:TOLD_LINES_MAX]
+    said = f"{done.stdout}{done.stderr}".splitlines()[:OUTPUT_LINES_MAX]
     if done.returncode != 0:
         raise MavenError("\n".join([f"mvn could not get the jars of {name}:", *said]))
     if not any(into.glob("*.jar")):
@@ -125,7 +124,7 @@ def tool(name: str) -> str:
 
 @contextmanager
 def once(target: Path) -> Iterator[Path | None]:
-    """Fill a folder once, however many processes ask: yield a scratch folder, or None if filled.
+    """Fill a folder once, among all processes: yield a scratch folder, or None if filled.
 
     The lock is on a file beside the target and the rename is atomic, so that a reader never sees
     half a folder and a killed writer leaves nothing that looks whole.

@@ -1,4 +1,4 @@
-"""What Spark is told so that it runs on this machine alone, and starts soon."""
+"""Settings of a Spark that runs on this machine alone and starts soon."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SESSION: Mapping[str, str] = {
     **LOCAL,
     "spark.driver.extraJavaOptions": FAST_JVM,
     "spark.driver.memory": "1g",
-    "spark.log.level": "OFF",  # what a query fails with is raised; the rest is noise
+    "spark.log.level": "OFF",  # errors of queries are raised as exceptions
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
-# For programs under test: what they print is theirs, so Spark's own lines are few.
+# For programs under test: few lines of Spark's own between theirs.
 SUBMIT: Mapping[str, str] = {
     **LOCAL,
     "spark.driver.extraJavaOptions": FAST_JVM,

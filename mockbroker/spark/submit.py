@@ -22,14 +22,14 @@ _FLAGS = ("--help", "-h", "--supervise", "--usage-error", "--verbose", "-v", "--
 
 
 class Submission(NamedTuple):
-    """What there is to run: Spark itself, the connector's jars, the user's own arguments."""
+    """A call of spark-submit: Spark, the connector's jars, the user's arguments."""
 
     spark: Installation
     jars: tuple[Path, ...]
     arguments: tuple[str, ...]
 
     def command(self, scratch: Path) -> list[str]:
-        """The whole command. What the user says of a setting comes later, and so it counts."""
+        """The whole command. The user's settings come last, and so they win."""
         own, rest = _jars_of(self.arguments)
         settings = {"spark.sql.warehouse.dir": str(scratch / "warehouse")}
         if _is_local(self.arguments):
@@ -40,7 +40,7 @@ class Submission(NamedTuple):
         return [*words, "--jars", ",".join([*map(str, self.jars), *own]), *rest]
 
     def environment(self, scratch: Path, addresses: Mapping[str, str]) -> dict[str, str]:
-        """Our own environment, the addresses of the cluster, and where Spark puts files."""
+        """The environment of this process, the cluster's addresses, and directories for Spark."""
         found = {"PYSPARK_PYTHON": sys.executable, **os.environ, **addresses}
         if _is_local(self.arguments):
             # The machine's hostname may lead elsewhere, or nowhere.
@@ -53,7 +53,7 @@ class Submission(NamedTuple):
 def prepare(
     arguments: Sequence[str], *, spark_version: str | None = None, jars_dir: Path | None = None
 ) -> Submission:
-    """Look for everything that has to be there. Raises SparkSetupError with the remedy."""
+    """Find Spark, Java and the jars. Raises SparkSetupError with the remedy."""
     spark = find_spark(spark_version)
     check_java(spark.version)
     jars = connector_jars(spark.version, scala=spark.scala, jars_dir=jars_dir)
@@ -62,7 +62,7 @@ def prepare(
 
 @contextmanager
 def scratch_dir() -> Iterator[Path]:
-    """A directory for what Spark writes beside its results; gone afterwards, as is all of it."""
+    """A directory for Spark's temporary files; removed at the end."""
     with (
         tidy_working_directory(),
         TemporaryDirectory(prefix="mockbroker-spark-", ignore_cleanup_errors=True) as folder,
@@ -72,14 +72,14 @@ def scratch_dir() -> Iterator[Path]:
 
 @contextmanager
 def tidy_working_directory() -> Iterator[None]:
-    """Take away the empty directory that Spark 4 leaves where it was started."""
+    """Remove the empty directory that Spark 4 leaves where it was started."""
     artifacts = Path(ARTIFACTS).absolute()
     was_there = artifacts.exists()
     try:
         yield
     finally:
         if not was_there:
-            with suppress(OSError):  # not there, or somebody has put something in it
+            with suppress(OSError):  # absent, or not empty
                 artifacts.rmdir()
 
 
@@ -101,7 +101,7 @@ def _jars_of(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _options(arguments: Sequence[str]) -> Iterator[tuple[str, str, slice]]:
-    """spark-submit's own options with their values, and where they stand: up to the program."""
+    """spark-submit's own options with their values and positions, up to the program."""
     place = 0
     while place < len(arguments) and arguments[place].startswith("-"):
         name, equals, value = arguments[place].partition("=")

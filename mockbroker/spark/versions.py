@@ -1,8 +1,8 @@
 """Which Kafka client and pool a Spark's connector was built with, and the Scala of its jars.
 
-A connector must have Spark's own version; what it needs beside it changes less often. The listed
-sets are those that were tried together; a version that is not listed takes the set of the nearest
-older one of its major version.
+A connector must have Spark's own version; its dependencies change less often. The listed sets were
+tried together. A version that is not listed takes the set of the nearest older one of its major
+version.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ POOL = "commons-pool2"
 
 
 class Needs(NamedTuple):
-    """What a connector needs. `scala` is that of pyspark's own jars; `java` the oldest that runs
-    Spark; `token_provider` None where it has the connector's version.
+    """The dependencies of a connector. `scala` is that of pyspark's own jars; `java` the oldest
+    that runs Spark; `token_provider` is None where it has the connector's version.
     """
 
     scala: str

@@ -91,7 +91,8 @@ class Codec:
         return self._tree
 
 
-def _api(key: int) -> ModuleType:
+def api_schema(key: int) -> ModuleType:
+    """The module that declares an API. Raises UnknownVersionError."""
     try:
         return schema_module(ApiKey(key).name.lower())
     except (ValueError, ModuleNotFoundError):
@@ -101,14 +102,14 @@ def _api(key: int) -> ModuleType:
 @cache
 def request_codec(key: int, version: int) -> Codec:
     """The codec of the requests of an API. Raises UnknownVersionError."""
-    schema = _api(key)
+    schema = api_schema(key)
     return Codec(schema, schema.REQUEST, version)
 
 
 @cache
 def response_codec(key: int, version: int) -> Codec:
     """The codec of the responses of an API. Raises UnknownVersionError."""
-    schema = _api(key)
+    schema = api_schema(key)
     return Codec(schema, schema.RESPONSE, version)
 
 

@@ -17,6 +17,39 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+# What a declaration is written with; its module imports all of it.
+__all__ = [
+    "BOOL",
+    "BROKER_ID",
+    "BYTES",
+    "CONFIG_RESOURCE",
+    "COORDINATOR",
+    "COORDINATOR_KEY",
+    "FLOAT64",
+    "GENERATION",
+    "GROUP_ID",
+    "INSTANCE_ID",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "MEMBER_ID",
+    "PARTITION",
+    "PRODUCER_EPOCH",
+    "PRODUCER_ID",
+    "RECORDS",
+    "STRING",
+    "TOPIC_ID",
+    "TOPIC_NAME",
+    "TRANSACTIONAL_ID",
+    "UINT16",
+    "UUID",
+    "Array",
+    "Field",
+    "Message",
+    "Shape",
+]
+
 VERSION_MAX = 32767
 
 
@@ -102,15 +135,79 @@ class _Natural(Enum):
 NATURAL = _Natural.NATURAL
 
 
+class Entity(Enum):
+    """What a field's value names. The first five are Kafka's (`EntityType` of its generator)."""
+
+    TOPIC_NAME = "topicName"
+    GROUP_ID = "groupId"
+    TRANSACTIONAL_ID = "transactionalId"
+    PRODUCER_ID = "producerId"
+    BROKER_ID = "brokerId"
+    # Ours: Kafka's definitions have none for these.
+    TOPIC_ID = "topicId"
+    PARTITION = "partition"
+    MEMBER_ID = "memberId"
+    INSTANCE_ID = "groupInstanceId"
+    GENERATION = "generation"  # of a classic group; the member epoch of the others
+    PRODUCER_EPOCH = "producerEpoch"
+    COORDINATOR_KEY = "coordinatorKey"  # a group or a transactional id: only the request says
+
+
+TOPIC_NAME = Entity.TOPIC_NAME
+GROUP_ID = Entity.GROUP_ID
+TRANSACTIONAL_ID = Entity.TRANSACTIONAL_ID
+PRODUCER_ID = Entity.PRODUCER_ID
+BROKER_ID = Entity.BROKER_ID
+TOPIC_ID = Entity.TOPIC_ID
+PARTITION = Entity.PARTITION
+MEMBER_ID = Entity.MEMBER_ID
+INSTANCE_ID = Entity.INSTANCE_ID
+GENERATION = Entity.GENERATION
+PRODUCER_EPOCH = Entity.PRODUCER_EPOCH
+COORDINATOR_KEY = Entity.COORDINATOR_KEY
+
+
+class EntityBy(Struct, frozen=True):
+    """What a field names where a number beside it, in `field`, says so."""
+
+    field: str
+    kinds: dict[int, Entity]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{kind.value} ({self.field} {n})" for n, kind in self.kinds.items())
+
+
+# ConfigResource.Type; those that are not here (client metrics) name no entity.
+CONFIG_RESOURCE = EntityBy(
+    "resource_type", {2: TOPIC_NAME, 4: BROKER_ID, 8: BROKER_ID, 32: GROUP_ID}
+)
+# FindCoordinatorRequest.CoordinatorType; the key of a share partition is no id.
+COORDINATOR = EntityBy("key_type", {0: GROUP_ID, 1: TRANSACTIONAL_ID})
+
+
 class Field:
     """One field of a message or shape.
 
     `versions` and `nullable` are in Kafka's notation ("4+", "0-12"); `nullable=True` means in
     every version. A field with a `tag` exists only in the tagged section. `compact=False` keeps a
     string in its int16 form in flexible versions, as only the client id of a request header does.
+
+    `entity` is the `entityType` that Kafka's definition of the field has, `own_entity` one that we
+    add because it has none. With `null_is_all` null stands for every topic.
     """
 
-    __slots__ = ("compact", "default", "name", "nullable", "tag", "type", "versions")
+    __slots__ = (
+        "compact",
+        "default",
+        "entity",
+        "name",
+        "null_is_all",
+        "nullable",
+        "own_entity",
+        "tag",
+        "type",
+        "versions",
+    )
 
     def __init__(
         self,
@@ -122,6 +219,9 @@ class Field:
         tag: int | None = None,
         default: object = NATURAL,
         compact: bool = True,
+        entity: Entity | None = None,
+        own_entity: Entity | EntityBy | None = None,
+        null_is_all: bool = False,
     ) -> None:
         self.name = name
         self.type = type
@@ -135,15 +235,23 @@ class Field:
             default = NATURAL_DEFAULTS[type]
         self.default = default
         self.compact = compact
+        self.entity = entity
+        self.own_entity = own_entity
+        self.null_is_all = null_is_all
+
+    @property
+    def names(self) -> Entity | EntityBy | None:
+        """What the field names: Kafka's entity type, or ours where Kafka has none."""
+        return self.own_entity if self.entity is None else self.entity
 
 
 class Array:
-    """An array of scalars or shapes."""
+    """`Array(INT32)`, or `Array("FetchTopic", Field(...), ...)`: the name and fields of a shape."""
 
     __slots__ = ("element",)
 
-    def __init__(self, element: Scalar | Shape) -> None:
-        self.element = element
+    def __init__(self, element: Scalar | Shape | str, *fields: Field) -> None:
+        self.element = Shape(element, *fields) if isinstance(element, str) else element
 
 
 class Shape:

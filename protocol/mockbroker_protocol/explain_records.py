@@ -13,12 +13,9 @@ from mockbroker_protocol.records import (
     batch_payload,
     crc_matches,
     iter_records,
-    read_records,
     scan_records,
 )
-
-MAGIC_OFFSET = 16
-LOG_OVERHEAD = 12
+from mockbroker_protocol.records.batch import LOG_OVERHEAD, MAGIC, MAGIC_OFFSET
 
 Span: TypeAlias = tuple[int, int, str, str, bool]
 """Start, end, path, text, whether it is wrong."""
@@ -42,15 +39,15 @@ FIELDS = (
 
 
 def looks_like_batch(data: bytes) -> bool:
-    """Whether the bytes begin like a batch or message of some format."""
-    if len(data) <= MAGIC_OFFSET or data[MAGIC_OFFSET] > 2:
+    """Whether the bytes begin like a batch."""
+    if len(data) <= MAGIC_OFFSET or data[MAGIC_OFFSET] != MAGIC:
         return False
     size = int.from_bytes(data[8:12], "big", signed=True) + LOG_OVERHEAD
     return data[:4] == bytes(4) and MAGIC_OFFSET < size <= 2 * len(data)
 
 
 def explain_batches(data: bytes) -> Iterator[Span]:
-    """Every field of every batch; an older format is explained by its records alone."""
+    """Every field of every batch; a batch of another format than v2 as a whole."""
     pos = number = 0
     while pos < len(data):
         path = f"batch[{number}]"
@@ -62,11 +59,17 @@ def explain_batches(data: bytes) -> Iterator[Span]:
         if size > len(data) - pos or size <= MAGIC_OFFSET:
             yield pos + 8, pos + 12, path, f"a batch of {size} bytes, {len(data) - pos} left", True
             return
-        batch = data[pos : pos + size]
-        modern = magic == 2 and size >= HEADER_SIZE
-        spans = _batch(batch) if modern else _older(batch, magic)
-        for start, end, name, text, wrong in spans:
-            yield pos + start, pos + end, f"{path}.{name}" if name else path, text, wrong
+        if magic != MAGIC or size < HEADER_SIZE:
+            yield (
+                pos,
+                pos + size,
+                path,
+                f"{size} bytes of magic {magic}, no batch of format v2",
+                True,
+            )
+        else:
+            for start, end, name, text, wrong in _batch(data[pos : pos + size]):
+                yield pos + start, pos + end, f"{path}.{name}", text, wrong
         pos += size
         number += 1
 
@@ -124,15 +127,3 @@ def _records(header: BatchHeader, batch: bytes) -> Iterator[Span]:
             f"key {record.key!r}, value {record.value!r}{headers}"
         )
         yield start, end, f"records[{index}]", text, False
-
-
-def _older(batch: bytes, magic: int) -> Iterator[Span]:
-    yield 0, len(batch), "", f"a message of format v{magic}", magic > 1
-    if magic > 1:
-        return
-    try:
-        for index, record in enumerate(read_records(batch)):
-            text = f"offset {record.offset}, key {record.key!r}, value {record.value!r}"
-            yield len(batch), len(batch), f"records[{index}]", text, False
-    except RecordsError as error:
-        yield min(error.byte, len(batch)), len(batch), "", str(error), True

@@ -48,7 +48,7 @@ PYTHON_TYPES: dict[Scalar, str] = {
     Scalar.RECORDS: "Records",
 }
 
-DOCS_COLUMNS = ("field", "type", "versions", "nullable", "tag", "default")
+DOCS_COLUMNS = ("field", "type", "versions", "nullable", "tag", "default", "names")
 
 LINE_CHARS_MAX = 100
 TYPE_NAMES = ("ZERO_UUID", "Records", "UnknownTags")
@@ -158,11 +158,12 @@ DOCS_HEAD = """# Message schemas
 
 Every message that the protocol package reads and writes, in the versions that Apache Kafka 4.3
 speaks. This page is generated from the declarations in `protocol/mockbroker_protocol/schemas/` by
-`python -m mockbroker_protocol.generate --docs docs/reference/messages.md`.
+`python -m mockbroker_protocol.generate --docs docs/appendix/messages.md`.
 
 *Versions* says where a field exists and *nullable* where it may be null ("all": in every version of
 its message). A field with a *tag* stands in the tagged section, and only if it differs from its
-*default*; elsewhere the default is what a struct holds when its version lacks the field.
+*default*; elsewhere the default is what a struct holds when its version lacks the field. *Names*
+is what a value names: Kafka's `entityType`, or in brackets one that we add because Kafka has none.
 """
 
 

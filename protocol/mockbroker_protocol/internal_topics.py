@@ -77,7 +77,6 @@ CONSUMER_OFFSETS = InternalTopic(
     "__consumer_offsets",
     "consumer_offsets",
     {
-        0: "LegacyOffsetCommit",
         1: "OffsetCommit",
         2: "GroupMetadata",
         3: "ConsumerGroupMetadata",
@@ -91,7 +90,9 @@ CONSUMER_OFFSETS = InternalTopic(
     # Seen on a 4.3.1 broker: commits carry the topic id, which needs the flexible v4.
     {"OffsetCommitValue": 4, "GroupMetadataValue": 3},
 )
-"""Record types 10-15 and 17-23 belong to share and streams groups."""
+"""Type 0, an offset commit of version 0, is never written; 10-15 and 17-23 belong to share and
+streams groups.
+"""
 
 TRANSACTION_STATE = InternalTopic(
     "__transaction_state", "transaction_state", {0: "TransactionLog"}, {"TransactionLogValue": 1}

@@ -10,7 +10,7 @@ from mockbroker_protocol.exceptions import UnknownVersionError
 from mockbroker_protocol.tables import rows, text_table
 
 DIRECTIONS = ("request", "response")
-HEAD = ("field", "type", "versions", "null", "tag", "default")
+HEAD = ("field", "type", "versions", "null", "tag", "default", "names")
 
 
 def find_api(name: str) -> ApiKey:

@@ -10,6 +10,7 @@ from mockbroker_protocol.declare import (
     NATURAL,
     NEVER,
     Array,
+    EntityBy,
     Field,
     FieldType,
     Message,
@@ -19,7 +20,8 @@ from mockbroker_protocol.declare import (
 
 
 class Row(NamedTuple):
-    """One field: `topics[].partitions[].index`, what it is, where it exists, what stands in for it.
+    """One field: `topics[].partitions[].index`, what it is, where it exists, what stands in for it,
+    and what its value names: in brackets where Kafka's definitions do not say so.
 
     All texts; empty where there is nothing to say.
     """
@@ -30,6 +32,7 @@ class Row(NamedTuple):
     nullable: str
     tag: str
     default: str
+    names: str
 
 
 def rows(message: Message, version: int | None = None) -> Iterator[Row]:
@@ -49,6 +52,7 @@ def _rows(shape: Shape, prefix: str, span: Versions, version: int | None) -> Ite
             _nullable_text(field, version),
             "" if field.tag is None else str(field.tag),
             _default_text(field),
+            _names_text(field),
         )
         yield from _inner(field.type, path, span, version)
 
@@ -89,6 +93,16 @@ def _default_text(field: Field) -> str:
     if isinstance(field.default, bytes):
         return "zero" if field.default else "empty"
     return str(field.default) if field.default != "" else "empty"
+
+
+def _names_text(field: Field) -> str:
+    if field.entity is not None:
+        text = field.entity.value
+    elif isinstance(field.own_entity, EntityBy):
+        text = f"({field.own_entity})"
+    else:
+        text = "" if field.own_entity is None else f"({field.own_entity.value})"
+    return ", ".join(filter(None, (text, "null: all topics" if field.null_is_all else "")))
 
 
 def text_table(head: tuple[str, ...], body: list[tuple[str, ...]]) -> str:

@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 import trio
 
-from mockbroker.admin import AdminServer, Snapshot, start_admin
+from mockbroker.admin import AdminServer, ClusterMetrics, start_admin
 
 
 @dataclass
 class ClusterRun:
-    """A view whose snapshot is set by the test; notes the threads that asked for it."""
+    """A target whose metrics the test sets; it records the threads that read them."""
 
     token: trio.lowlevel.TrioToken
     thread: threading.Thread
     server: None = None
-    current: Snapshot = field(default_factory=lambda: Snapshot(brokers=3))
+    current: ClusterMetrics = field(default_factory=lambda: ClusterMetrics(brokers=3))
     askers: list[threading.Thread] = field(default_factory=list)
 
-    def snapshot(self) -> Snapshot:
+    def metrics(self) -> ClusterMetrics:
         self.askers.append(threading.current_thread())
         return self.current
 

@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from mockbroker.admin import Snapshot, bridge
+from mockbroker.admin import ClusterMetrics, bridge
 from tests.admin.conftest import ClusterRun, StartAdmin, cluster_run, get
 
 
 def test_healthz_says_that_the_cluster_answers(cluster: ClusterRun, start: StartAdmin):
-    cluster.current = Snapshot(brokers=5, uptime_ms=1234)
+    cluster.current = ClusterMetrics(brokers=5, uptime_ms=1234)
     answer = get(start(cluster), "/healthz")
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/json"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from mockbroker.admin.metrics import METRICS, PREFIX, render
-from mockbroker.admin.view import Snapshot
+from mockbroker.admin.target import ClusterMetrics
 
 SAMPLE = re.compile(r'[a-z_]+(\{[a-z]+="[^"\n]*"\})? \d+(\.\d+)?')
 
 
 def test_each_family_has_its_help_and_type_before_its_samples():
     labelled = {"requests": {"Fetch": 1}, "throttled": {"q": 1}, "throttled_ms": {"q": 1}}
-    lines = render(Snapshot(groups={"Empty": 1}, **labelled)).splitlines()
+    lines = render(ClusterMetrics(groups={"Empty": 1}, **labelled)).splitlines()
     expected = iter(METRICS)
     for help_line, type_line, sample in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
         metric = next(expected)
@@ -27,7 +27,7 @@ def test_counters_and_only_counters_end_in_total():
 
 
 def test_labelled_samples_stand_in_order():
-    text = render(Snapshot(requests={"Produce": 2, "Fetch": 40}))
+    text = render(ClusterMetrics(requests={"Produce": 2, "Fetch": 40}))
     assert (
         'mockbroker_requests_total{api="Fetch"} 40\nmockbroker_requests_total{api="Produce"} 2\n'
         in text
@@ -35,17 +35,17 @@ def test_labelled_samples_stand_in_order():
 
 
 def test_open_connections_are_the_opened_less_the_closed():
-    text = render(Snapshot(connections_opened=10, connections_closed=4))
+    text = render(ClusterMetrics(connections_opened=10, connections_closed=4))
     assert "mockbroker_connections 6\n" in text
     assert "mockbroker_connections_opened_total 10\n" in text
 
 
 def test_time_is_in_seconds():
-    text = render(Snapshot(uptime_ms=1500, throttled_ms={"producer_byte_rate": 2500}))
+    text = render(ClusterMetrics(uptime_ms=1500, throttled_ms={"producer_byte_rate": 2500}))
     assert "mockbroker_uptime_seconds 1.5\n" in text
     assert 'mockbroker_throttle_seconds_total{quota="producer_byte_rate"} 2.5\n' in text
 
 
 def test_label_values_are_escaped():
-    text = render(Snapshot(groups={'a"b\\c\nd': 1}))
+    text = render(ClusterMetrics(groups={'a"b\\c\nd': 1}))
     assert r'mockbroker_groups{state="a\"b\\c\nd"} 1' in text

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio.testing
 
-from mockbroker.admin import AdminError, Snapshot, server, start_admin
+from mockbroker.admin import AdminError, ClusterMetrics, server, start_admin
 from tests.admin.conftest import ClusterRun, StartAdmin, cluster_run, get
 
 
@@ -72,9 +72,9 @@ def test_a_frozen_cluster_clock_stops_no_answer():
 
 def test_counters_are_fresh_at_each_scrape(cluster: ClusterRun, start: StartAdmin):
     admin = start(cluster)
-    cluster.current = Snapshot(partitions=1)
+    cluster.current = ClusterMetrics(partitions=1)
     first = get(admin, "/metrics").body
-    cluster.current = Snapshot(partitions=2)
+    cluster.current = ClusterMetrics(partitions=2)
     second = get(admin, "/metrics").body
     assert b"mockbroker_partitions 1\n" in first
     assert b"mockbroker_partitions 2\n" in second

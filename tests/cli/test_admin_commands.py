@@ -56,10 +56,10 @@ def test_a_rule_is_added_waited_for_and_taken_away(kafka: Cluster, run: Run) -> 
     listed = run("fault", "list").output
     assert "once" in listed
     run("fault", "remove", "once")
-    assert "there is no rule or set 'once'" in run("fault", "remove", "once", status=1).output
+    assert "there is no rule or plan 'once'" in run("fault", "remove", "once", status=1).output
 
 
-def test_a_set_printed_by_show_can_be_added_again(run: Run, tmp_path: Path) -> None:
+def test_a_plan_printed_by_show_can_be_added_again(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(
         "name: slow\nrules:\n  - match: {api: Fetch}\n    do: {delay: 2s}\n", encoding="utf-8"
@@ -86,7 +86,7 @@ def test_all_rules_are_exported_and_added_again(run: Run, kafka: Cluster) -> Non
         again()
         assert (run("fault", "export").output, kafka.faults.export()) == (text, code)
     refused = run("fault", "add", "-", "--name", "x", stdin=text, status=2)
-    assert "--name is for one set" in refused.output
+    assert "--name needs a single plan" in refused.output
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_what_is_held_is_let_go(kafka: Cluster, run: Run) -> None:
     [held] = json.loads(run("fault", "held").output)
     assert held["api"] == "Produce"
     clash = run("fault", "release", str(held["id"]), "--drop", "--answer", "NONE", status=2)
-    assert "--answer goes without" in clash.output
+    assert "--answer excludes" in clash.output
     run("fault", "release", str(held["id"]))
     assert producer.flush(TIMEOUT_S) == 0
 
@@ -182,7 +182,7 @@ def test_a_cluster_goes_back_to_a_snapshot_and_to_its_start(kafka: Cluster, run:
     kafka.create_topic("after")
     run("snapshot", "restore", "mine")
     assert kafka.call(lambda cluster: sorted(cluster.topics)) == ["before", "orders"]
-    assert "kept: mine" in run("snapshot", "restore", "yours", status=1).output
+    assert "known: mine" in run("snapshot", "restore", "yours", status=1).output
     run("reset")
     assert kafka.call(lambda cluster: sorted(cluster.topics)) == ["orders"]
 

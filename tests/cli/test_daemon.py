@@ -127,7 +127,7 @@ def test_what_it_prints_goes_to_the_log_file(here: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "named"),
     [
-        (["--daemon", "--topic", "t:1:9"], "9 replicas"),
+        (["--daemon", "--topic", "t:1:9"], "replication factor of 9"),
         (["--daemon", "--topic", "t:x"], "t:x"),
         (["--daemon", "--pid-file", "no/such/directory"], "no/such/directory"),
         (["--daemon", "--log-file", "no/such/directory"], "no/such/directory"),

@@ -56,9 +56,9 @@ def test_json_has_a_span_for_each_field(run: Run):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["123"], "3 hexadecimal digits: one is missing"),
+        (["123"], "odd number of hexadecimal digits: 3"),
         (["nosuchfile"], "'nosuchfile' is neither hexadecimal nor a file"),
-        ([""], "there are no bytes to decode"),
+        ([""], "no bytes to decode"),
         ([REQUEST, "--as", "poem"], "hint 'poem'; it may be request"),
         ([REQUEST, "--as", "response Nosuch 1"], "no API is called 'Nosuch'"),
     ],

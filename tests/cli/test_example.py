@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import TopicPartition
 
-from mockbroker.actors.config import ServerError
 from mockbroker.cli import main
 from mockbroker.cli.config_file import load, server_config
+from mockbroker.server.config import ServerError
 from tests.support.librdkafka import (
     TIMEOUT_S,
     admin_client,
@@ -75,4 +75,4 @@ def test_an_example_is_a_whole_description(tmp_path: Path) -> None:
     flags = ["--example", "trading", "--config-file", str(path), "--no-admin"]
     result = CliRunner().invoke(main, ["serve", *flags])
     assert result.exit_code == 2
-    assert "a cluster is described once" in result.stderr
+    assert "--example and --config-file exclude each other" in result.stderr

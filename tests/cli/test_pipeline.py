@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -170,10 +173,19 @@ def test_an_engine_that_fails_gives_no_report(run: Run, tables: Path):
     refused(run("pipeline", "audit", tables, "--memory", "1KB"), "DuckDB failed", "no report")
 
 
-def test_without_java_spark_says_so(run: Run, tables: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_java_spark_says_so(tables: Path):
     """In one line, before it tries."""
-    monkeypatch.setenv("JAVA_HOME", "/no/java/here")
-    refused(run("pipeline", "audit", tables, "--engine", "spark"), "/no/java/here", "Java 17")
+    command = "from mockbroker.cli import main; main()"
+    done = subprocess.run(  # in a process without a session that has its Java already
+        [sys.executable, "-c", command, "pipeline", "audit", str(tables), "--engine", "spark"],
+        env={**os.environ, "JAVA_HOME": "/no/java/here"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "/no/java/here" in done.stderr
+    assert "Java 17" in done.stderr
 
 
 def test_how_far_spark_is_counts_the_stages_of_its_jobs():

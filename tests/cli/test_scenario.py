@@ -106,7 +106,7 @@ def test_a_command_that_fails_fails_the_scenario(play: Play) -> None:
     [
         ("stepps: []", 'stepps: unknown field; did you mean "steps"?'),
         ("steps: [{}]", "steps[0]: a step is one of wait, action, faults"),
-        ("steps: [{freeze: true, advance: 1s}]", "here are advance, freeze"),
+        ("steps: [{freeze: true, advance: 1s}]", "not advance, freeze"),
         ("steps: [{action: {stop_broke: {node: 1}}}]", 'did you mean "stop_broker"'),
         ("steps: [{wait: {match: {topik: x}}}]", "steps[0].wait.match.topik"),
         ("faults: {rules: [{match: {apy: Fetch}, do: {delay: 1s}}]}", "faults.rules[0].match.apy"),

@@ -539,3 +539,11 @@ def test_the_system_keeps_no_temporary_directory_of_ours(tmp_path: Path) -> None
     with Served(environment={"TMPDIR": str(tmp_path)}) as served:
         assert served.stop().code == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_token_of_its_own_goes_with_the_cluster(tmp_path: Path) -> None:
+    flags = ("--host", "0.0.0.0", "--advertised-host", "127.0.0.1", "--admin-port", "0")
+    with Served(*flags, "--allow-remote", environment={"TMPDIR": str(tmp_path)}) as served:
+        assert Path(served.fields["admin-token-file"]).is_relative_to(tmp_path)
+        assert served.stop().code == 0
+    assert list(tmp_path.iterdir()) == []

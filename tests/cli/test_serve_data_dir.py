@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from mockbroker.actors.config import SeedRecord, TopicSpec
 from mockbroker.cli import main
 from mockbroker.cli.serve import build_config
 from mockbroker.client import Client
+from mockbroker.server.config import SeedRecord, TopicSpec
 from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import Delivery, flush, open_consumer, poll, settings, values
 from tests.support.serving import Served, free_block
@@ -170,12 +170,12 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("flags", "complaint"),
     [
-        (("--data-dir", "SAVED", "--brokers", "2"), "brokers 1,2 are asked for, but stored are 1"),
-        (("--load", "SAVED", "--node-ids", "7"), "brokers 7 are asked for, but stored are 1"),
+        (("--data-dir", "SAVED", "--brokers", "2"), "brokers 1,2 are configured, but 1 are stored"),
+        (("--load", "SAVED", "--node-ids", "7"), "brokers 7 are configured, but 1 are stored"),
         (("--load", "SAVED", "--kafka-version", "3.9"), "plays Kafka 4.3; this one plays 3.9"),
-        (("--data-dir", "SAVED", "--load", "x"), "cannot begin with what another one holds"),
-        (("--sync",), "--sync is for --data-dir"),
-        (("--recover",), "--recover is for --data-dir or --load"),
+        (("--data-dir", "SAVED", "--load", "x"), "data_dir and load exclude each other"),
+        (("--sync",), "--sync needs --data-dir"),
+        (("--recover",), "--recover needs --data-dir or --load"),
         (("--load", "/nowhere"), "cannot read /nowhere/cluster.log: No such file"),
         (("--data-dir", "DAMAGED"), "cluster.log is damaged at byte "),
         (("--load", "DAMAGED"), "With --recover, what stands before that is kept"),

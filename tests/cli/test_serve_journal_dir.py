@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from confluent_kafka import Producer
 
 from mockbroker.cli import main
-from mockbroker.pipeline.spool.notes import Appended
+from mockbroker.core.journal.entries import AppendEntry
 from mockbroker.pipeline.spool.reader import SpoolReader, spool_path, spooled_runs
 from mockbroker.pipeline.store import StoreError, open_store, read_manifest
 from tests.support.librdkafka import TIMEOUT_S
@@ -40,10 +40,10 @@ def spooled_records(directory: Path) -> int:
     """What the spool holds by now, on the disk."""
     [run] = spooled_runs(directory)
     try:
-        notes = list(SpoolReader(spool_path(directory, run)))
+        entries = list(SpoolReader(spool_path(directory, run)))
     except StoreError:
         return 0  # not even its first file is there
-    return sum(note.records for note in notes if isinstance(note, Appended))
+    return sum(entry.records for entry in entries if isinstance(entry, AppendEntry))
 
 
 def test_a_clean_stop_leaves_a_complete_run_and_no_spool(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_broker_that_is_killed_leaves_a_usable_run_that_says_so(tmp_path: Path
     wait_until(lambda: any(read_manifest(file).reason for file in tmp_path.glob("_runs/*.json")))
     (run,) = open_store(tmp_path).runs
     assert not run.complete
-    assert "its broker ended without saying so" in run.reason
+    assert "its broker was not stopped cleanly" in run.reason
     assert records(tmp_path) == 50
     with pytest.raises(StoreError, match="not complete"):
         open_store(tmp_path).check()

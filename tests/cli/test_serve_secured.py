@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from mockbroker.actors.config import ListenerSpec, ServerError
 from mockbroker.cli.config_file import load, server_config
 from mockbroker.cli.serve import build_config
+from mockbroker.server.config import ListenerSpec, ServerError
 from tests.cli.conftest import Run
 from tests.support.serving import Served, serve_and_fail
 
@@ -129,7 +129,7 @@ def test_unsigned_tokens_need_a_flag(run: Run) -> None:
         (("--listener", "A:SSL:65536"), "expected NAME:PROTOCOL:PORT"),
         (("--listener", "A:B:C:1"), "expected NAME:PROTOCOL:PORT"),
         (("--listener", "A:TLS:0"), "'TLS' is no security protocol"),
-        (("--listener", "A:SSL:0", "--port", "1"), "a listener names its port itself"),
+        (("--listener", "A:SSL:0", "--port", "1"), "a listener names its port"),
         (("--user", "secret"), "--user: expected NAME:PASSWORD"),
         (("--listener", "A:SSL:0", "--security-dir", "/dev/null/x"), "cannot make /dev/null/x"),
     ],
@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_one_line(arguments: tuple[str, ...], message: str)
 def test_files_that_are_no_keys_are_named(tmp_path: Path) -> None:
     (tmp_path / "tokens.key").write_text("nonsense")
     arguments = ("--listener", "A:SASL_PLAINTEXT:0", "--security-dir", str(tmp_path))
-    assert "tokens.key is not a key for tokens" in serve_and_fail(*arguments).stderr
+    assert "tokens.key is not a token key" in serve_and_fail(*arguments).stderr
     (tmp_path / "ca.key").write_text("nonsense")
     arguments = ("--listener", "A:SSL:0", "--security-dir", str(tmp_path))
     assert "no authority can be made" in serve_and_fail(*arguments).stderr
@@ -155,7 +155,7 @@ def test_a_token_needs_a_key_that_is_one(run: Run, tmp_path: Path) -> None:
     (tmp_path / "key").write_text("nonsense")
     failed = run("token", "alice", "--key", tmp_path / "key")
     assert failed.exit_code == 1
-    assert "is not a key for tokens" in failed.stderr
+    assert "is not a token key" in failed.stderr
     assert run("token", "alice", "--key", tmp_path / "none").exit_code == 2
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.client import BrokerError, Client, UnknownTopicError
-from mockbroker.client.partitioner import partition_of
 from mockbroker.client.producing import BATCH_BYTES_MAX
+from mockbroker.core.hashing.murmur2 import murmur2_partition
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import CompressionType, Record
 
@@ -45,7 +45,7 @@ def test_keys_decide_the_partition(client: Client):
     client.produce("t", [Record(key=key) for key in keys])
     for found in client.consume("t"):
         assert found.record.key is not None
-        assert found.partition == partition_of(found.record.key, 4)
+        assert found.partition == murmur2_partition(found.record.key, 4)
 
 
 def test_keyless_records_take_the_partitions_in_turn(client: Client):

@@ -8,14 +8,13 @@ import pytest
 
 from mockbroker.client import Client
 from mockbroker_protocol.records import CompressionType, Record
-from tests.support.real_kafka import RealKafka
 
 pytestmark = pytest.mark.real_kafka
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with RealKafka() as kafka, Client(kafka.bootstrap_servers) as client:
+def client(real_bootstrap_servers: str) -> Iterator[Client]:
+    with Client(real_bootstrap_servers) as client:
         yield client
 
 
@@ -46,10 +45,10 @@ def test_kafka_recompresses_our_batches_and_we_read_its_own(client: Client):
 def test_groups_and_topics_are_managed(client: Client):
     client.topics.create("managed", partitions=2)
     client.produce("managed", [b"x"] * 10, partition=0)
-    client.groups.commit("g", {("managed", 0): 4})
-    assert [(lag.partition, lag.lag) for lag in client.groups.lag("g")] == [(0, 6)]
-    assert client.groups.describe("g").group_state == "Empty"
-    assert "g" in [group.group_id for group in client.groups.all()]
-    client.groups.delete("g")
+    client.groups.commit("managing", {("managed", 0): 4})
+    assert [(lag.partition, lag.lag) for lag in client.groups.lag("managing")] == [(0, 6)]
+    assert client.groups.describe("managing").group_state == "Empty"
+    assert "managing" in [group.group_id for group in client.groups.all()]
+    client.groups.delete("managing")
     client.topics.delete("managed")
     assert "managed" not in [topic.name for topic in client.topics.all()]

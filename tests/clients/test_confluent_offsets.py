@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import TopicPartition
 
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import TIMEOUT_S, delete_records, open_consumer, poll, produce
 

@@ -26,23 +26,6 @@ VALUES = [f"value {n} " + "x" * (n % 97) for n in range(200)]
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(
-    scope="module",
-    params=["mockbroker", pytest.param("kafka", marks=pytest.mark.real_kafka)],
-)
-def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "kafka":
-        from tests.support.real_kafka import RealKafka
-
-        with RealKafka() as kafka:
-            yield kafka.bootstrap_servers
-    else:
-        from mockbroker_fixtures import Cluster
-
-        with Cluster(brokers=3) as cluster:
-            yield cluster.bootstrap_servers
-
-
 def franz_go(bootstrap_servers: str) -> JsonLines:
     """franz-go behind a pipe, connected; its group members leave when it is closed."""
     tour = JsonLines([str(golang.build(ROOT / "tests" / "go", "./tour", "tour"))])
@@ -280,6 +263,7 @@ def test_more_replicas_than_brokers_are_refused(go: JsonLines) -> None:
 def test_topic_configs_are_described_with_their_source_and_altered(go: JsonLines) -> None:
     topic = new_topic(go, cleanup_policy="compact")
     go("set_configs", topic=topic, configs={"retention.ms": "12345"})
+    wait_until(lambda: go("configs", topic=topic)["retention.ms"]["value"] == "12345")
     described = go("configs", topic=topic)
     assert described["cleanup.policy"] == {"value": "compact", "source": "DYNAMIC_TOPIC_CONFIG"}
     assert described["retention.ms"] == {"value": "12345", "source": "DYNAMIC_TOPIC_CONFIG"}

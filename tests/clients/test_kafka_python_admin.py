@@ -17,6 +17,7 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata
 
 from tests.support.kafka_python import TIMEOUT_S, settle, subscribe
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture
@@ -56,16 +57,21 @@ def test_topics_are_created_described_grown_and_deleted(admin: KafkaAdminClient,
         create(admin, f"{name}-wide", replication_factor=9)
     assert name in admin.list_topics()
     admin.create_partitions({name: 4})
+
+    def described() -> list[dict[str, Any]]:
+        [topic] = admin.describe_topics([name])
+        return sorted(topic["partitions"], key=lambda each: each["partition_index"])
+
+    wait_until(lambda: len(described()) == 4)  # a real broker hears of it later
     admin.wait_for_topics([name])
-    [described] = admin.describe_topics([name])
-    partitions = sorted(described["partitions"], key=lambda each: each["partition_index"])
+    partitions = described()
     assert [each["partition_index"] for each in partitions] == [0, 1, 2, 3]
     for each in partitions:
         assert each["replica_nodes"] == each["isr_nodes"] == [each["leader_id"]]
     admin.delete_topics([name])
     with pytest.raises(UnknownTopicOrPartitionError):
         admin.delete_topics([name])
-    assert name not in admin.list_topics()
+    wait_until(lambda: name not in admin.list_topics())
 
 
 @pytest.mark.covers("S37", "S303")
@@ -79,9 +85,10 @@ def test_configs_are_described_altered_and_reset(admin: KafkaAdminClient, name: 
     before = modified()
     assert before["cleanup.policy"] == "compact"
     admin.alter_configs([ConfigResource("TOPIC", name, {"retention.ms": "12345"})])
-    assert modified() == before | {"retention.ms": "12345"}
+    changed = before | {"retention.ms": "12345"}
+    wait_until(lambda: modified() == changed)  # a real broker hears of it later
     admin.reset_configs([ConfigResource("TOPIC", name, ["retention.ms"])])
-    assert modified() == before
+    wait_until(lambda: modified() == before)
 
 
 def test_the_cluster_names_its_nodes(admin: KafkaAdminClient, bootstrap_servers: str) -> None:

@@ -25,23 +25,6 @@ VALUES = [f"value {n} " + "x" * (n % 97) for n in range(200)]
 _numbers = itertools.count(1)
 
 
-@pytest.fixture(
-    scope="module",
-    params=["mockbroker", pytest.param("kafka", marks=pytest.mark.real_kafka)],
-)
-def bootstrap_servers(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "kafka":
-        from tests.support.real_kafka import RealKafka
-
-        with RealKafka() as kafka:
-            yield kafka.bootstrap_servers
-    else:
-        from mockbroker_fixtures import Cluster
-
-        with Cluster(brokers=3) as cluster:
-            yield cluster.bootstrap_servers
-
-
 @pytest.fixture
 def js(bootstrap_servers: str) -> Iterator[JsonLines]:
     """kafkajs behind a pipe, connected; its group members leave when the test ends."""

@@ -144,7 +144,7 @@ async def test_committed_offsets_outlive_the_group_by_a_week(world: World) -> No
         assert await member.commit({("t", 0): 5}) == [E.NONE]
     await dies.leave()
     for _ in range(7 * 48):
-        await world.advance(30 * MINUTE_MS - 1)
+        await world.advance(30 * MINUTE_MS - 1_000)
         assert await lives.heartbeat() == E.NONE
     assert await dies.committed() == {("t", 0): 5}
     await world.advance(20 * MINUTE_MS)

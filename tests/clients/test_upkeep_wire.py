@@ -137,7 +137,7 @@ async def test_a_compacted_log_as_the_wire_shows_it(world: World) -> None:
     await produce(world, "c", (b"a", b"1"), (b"b", b"1"), (b"c", b"1"))
     await world.advance(1000)
     await produce(world, "c", (b"a", None), (b"b", b"2"))
-    world.server.cluster.run_compaction("c")
+    world.server.cluster.run_compaction("c").run()
     first, second = await headers(world, "c")
     assert (first.base_offset, first.last_offset, first.count) == (0, 2, 1)
     assert (second.base_offset, second.last_offset, second.count) == (3, 4, 2)
@@ -147,7 +147,7 @@ async def test_a_compacted_log_as_the_wire_shows_it(world: World) -> None:
     assert await look_up(world, "c", 0) == (2, 0)
     assert await look_up(world, "c", world.now_ms) == (3, 0)
     await world.advance(MINUTE_MS)
-    world.server.cluster.run_compaction("c")
+    world.server.cluster.run_compaction("c").run()
     _, second = await headers(world, "c")
     assert (second.base_offset, second.last_offset, second.count) == (3, 4, 1)
     assert await look_up(world, "c", MAX_TIMESTAMP) == (4, 0)
@@ -164,16 +164,16 @@ async def test_a_groups_offsets_expire_leave_tombstones_and_are_compacted_away(
         assert await member.commit({("t", 0): offset}) == [E.NONE]
     await member.leave()
     written = len(await group_log(world, "g"))
-    world.server.cluster.run_compaction(OFFSETS)
+    world.server.cluster.run_compaction(OFFSETS).run()
     left = await group_log(world, "g")
     assert written > 100
     assert sorted(record.key[:2] for record in left if record.key) == [b"\0\1", b"\0\2"]
     assert await member.committed() == {("t", 0): 99}
     await world.advance(71 * MINUTE_MS)
     assert await member.committed() == {}
-    world.server.cluster.run_compaction(OFFSETS)
+    world.server.cluster.run_compaction(OFFSETS).run()
     assert [record.value for record in await group_log(world, "g")] == [None, None]
     await world.advance(DAY_MS)
-    world.server.cluster.run_compaction(OFFSETS)
+    world.server.cluster.run_compaction(OFFSETS).run()
     assert await group_log(world, "g") == []
     assert await member.committed() == {}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.broker import BrokerSpec
+from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError, ConfigError
 from mockbroker.core.hashing.java_hash import coordinator_partition
-from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker_protocol import ErrorCode
 
 
@@ -184,4 +184,4 @@ def test_min_insync_replicas_is_a_cluster_default_where_eligible_leaders_are_tra
 
 @pytest.mark.parametrize(("value", "walks"), [("headers", False), ("always", True)])
 def test_record_validation_can_be_made_thorough(value, walks):
-    assert Cluster(configs={"record.validation": value}).walks_all_records is walks
+    assert Cluster(configs={"record.validation": value}).replication.walks_all_records is walks

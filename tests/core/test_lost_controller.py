@@ -136,7 +136,10 @@ def test_requests_for_the_controller_are_answered_once_it_is_back_or_after_a_min
     node.cluster.cut_network(3)
 
     def asked(name):
-        return create(node.ctx(5, broker=3), CreateTopicsRequest([CreatableTopic(name, 1, 1)]))
+        return create(
+            node.ctx(5, key=ApiKey.CREATE_TOPICS, broker=3),
+            CreateTopicsRequest([CreatableTopic(name, 1, 1)]),
+        )
 
     early, late = asked("early"), None
     node.advance(59_000)
@@ -157,9 +160,8 @@ def test_changes_made_meanwhile_apply_at_brokers_that_lost_the_controller():
     node = Replicas()
     node.cluster.cut_network(3)
     broker = node.cluster.processes[3]
-    assert broker.cluster is node.cluster
-    node.cluster.cause = "somebody"
-    assert broker.cluster.cause == "somebody"
+    node.cluster.runtime.cause = "somebody"
+    assert broker.services.runtime.cause == "somebody"
     epoch = broker.image.epoch
     node.cluster.create_topic("new", 1, 1)
     assert broker.image.epoch == epoch
@@ -267,17 +269,15 @@ def test_a_high_watermark_that_is_released_stays_while_nobody_leads():
     node.send("a", acks=1)
     node.cluster.hold_high_watermark("t", 0)
     node.cluster.drop_leader("t", 0)
-    node.cluster.release_high_watermark("t", 0)
+    node.cluster.hold_high_watermark("t", 0, release=True)
     assert node.partition.high_watermark == 0
 
 
 def test_the_last_stable_offset_is_held_within_the_log():
-    from mockbroker.core.partition_interventions import delete_records, hold_last_stable_offset
-
     node = Replicas()
-    hold_last_stable_offset(node.cluster, "t", 0)
+    node.cluster.hold_last_stable_offset("t", 0)
     node.sent("a")
-    delete_records(node.cluster, "t", 0)
+    node.cluster.delete_records("t", 0)
     assert (node.partition.log_start_offset, node.partition.last_stable_offset) == (1, 1)
 
 
@@ -319,7 +319,7 @@ def test_a_replica_that_is_added_again_is_no_eligible_leader():
     node.cluster.stop_broker(2)
     assert node.partition.elr == (2,)
     for target in ([1], [1, 2]):
-        reassign(node.cluster, "t", 0, target, may_change_factor=True)
+        reassign(node.cluster.replication_control, "t", 0, target, may_change_factor=True)
     node.cluster.stop_broker(1, "unclean")
     assert 2 not in node.partition.elr
     node.cluster.start_broker(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import defaultdict
 from fnmatch import fnmatchcase
@@ -14,16 +15,20 @@ from mockbroker_protocol.records import BatchHeader, iter_records, split_batches
 from tests.differential.session import Exchange
 
 RULES_FILE = Path(__file__).with_name("normalised.toml")
-ACTIONS = ("drop", "alias", "sign", "sort", "filled")
+ACTIONS = ("drop", "alias", "sign", "sort", "mask")
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to do with the fields whose path (`Api.field.field`) matches the pattern, and why."""
+    """What to do with the fields whose path (`Api.field.field`) matches the pattern, and why.
+
+    `kind` names the aliases; `text` is the regular expression of what a mask covers.
+    """
 
     path: str
     do: str
     why: str
     kind: str = ""
+    text: str = ""
 
 
 def load_rules(path: Path = RULES_FILE) -> list[Rule]:
@@ -33,6 +38,8 @@ def load_rules(path: Path = RULES_FILE) -> list[Rule]:
     for rule in rules:
         if rule.do not in ACTIONS or not rule.why:
             raise ValueError(f"{rule.path}: unknown action {rule.do!r} or no reason")
+        if bool(rule.text) != (rule.do == "mask"):
+            raise ValueError(f"{rule.path}: a mask has a text, and nothing else has one")
     return rules
 
 
@@ -86,11 +93,17 @@ class Normaliser:
                 shown[field] = self._alias(rule.kind or field, found)
             elif self._rule(at, "sign"):
                 shown[field] = "known" if found >= 0 else found
-            elif self._rule(at, "filled"):
-                shown[field] = None if found is None else bool(found)
             else:
-                shown[field] = self._value(found, at)
+                shown[field] = self._masked(self._value(found, at), at)
         return shown
+
+    def _masked(self, value: object, path: str) -> object:
+        """A message without the parts that rules cover."""
+        if isinstance(value, str):
+            for rule in self._rules:
+                if rule.do == "mask" and fnmatchcase(path, rule.path):
+                    value = re.sub(rule.text, "…", value)
+        return value
 
     def _alias(self, kind: str, value: object) -> object:
         """Absent and special values stay; a drawn one becomes `kind#n`."""

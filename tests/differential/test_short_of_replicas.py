@@ -29,6 +29,7 @@ from tests.support.group_node import (
     leave_request,
     sync_request,
 )
+from tests.support.real_kafka import SEVERAL_NODES
 from tests.support.waiting import wait_until
 
 OFFSETS = "__consumer_offsets"
@@ -173,6 +174,7 @@ def script(nodes: Nodes) -> Iterator[tuple[str, object]]:
 
 
 @pytest.mark.real_kafka
+@pytest.mark.xdist_group(SEVERAL_NODES)
 def test_groups_that_are_short_of_replicas_are_answered_alike() -> None:
     """Both scripts run side by side; the first difference is shown with its step."""
     for mine, theirs in zip(run(ours), run(real), strict=True):

@@ -38,7 +38,7 @@ from tests.differential.transacting import (
     read,
     stable_offset,
 )
-from tests.support.real_kafka import RealKafka
+from tests.support.real_kafka import SEVERAL_NODES, RealKafka
 from tests.support.waiting import wait_until
 
 TIMEOUT_S = 90.0
@@ -291,6 +291,7 @@ def describe(p: Producer, label: str) -> None:
 
 
 @pytest.mark.real_kafka
+@pytest.mark.xdist_group(SEVERAL_NODES)
 @pytest.mark.java
 @pytest.mark.covers("S243")
 def test_three_brokers_answer_about_transactions_as_three_of_kafka() -> None:

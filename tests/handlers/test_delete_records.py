@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import FollowerState
 from mockbroker.handlers.base import Parked
 from mockbroker.handlers.delete_records import delete_records

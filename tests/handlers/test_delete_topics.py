@@ -84,8 +84,8 @@ def test_what_stands_twice_is_refused_once_and_kept(node):
     topic_id = node.cluster.topics["b"].topic_id
     results = delete(node, "a", "a", topic_id, topic_id)
     assert [(r.name, r.topic_id, r.error_code) for r in results] == [
-        ("a", ZERO_UUID, ErrorCode.INVALID_REQUEST),
         (None, topic_id, ErrorCode.INVALID_REQUEST),
+        ("a", ZERO_UUID, ErrorCode.INVALID_REQUEST),
     ]
     assert list(node.cluster.topics) == ["a", "b"]
 

@@ -53,7 +53,7 @@ def test_only_brokers_with_the_listener_are_told_and_the_controller_only_among_t
 
 def test_fenced_brokers_are_shown_when_asked(node):
     node.cluster.brokers[2].fenced = True
-    node.cluster.metadata_changed()
+    node.cluster.metadata.changed()
     assert [b.broker_id for b in describe(node).brokers] == [1, 3]
     shown = describe(node, include_fenced_brokers=True).brokers
     assert [(b.broker_id, b.is_fenced) for b in shown] == [(1, False), (2, True), (3, False)]

@@ -43,10 +43,10 @@ def test_a_producers_epoch_sequence_and_time(node):
 def test_a_follower_tells_what_its_own_log_says(node):
     """One that is behind does not know yet."""
     batch = batch_of(b"a", producer_id=7, producer_epoch=2, base_sequence=0)
-    node.cluster.lag_follower("t", 0, 2, hold=True)
+    node.cluster.lag_follower("t", 0, node=2)
     node.produced(batch, transactional_id=None, acks=1)
     assert describe(node, broker=2).active_producers == []
-    node.cluster.release_follower("t", 0, 2)
+    node.cluster.lag_follower("t", 0, node=2, release=True)
     node.advance(1000)
     assert describe(node, broker=2) == describe(node, broker=1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import NO_LEADER
+from mockbroker.core.replication.partition import NO_LEADER
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -140,7 +140,7 @@ def test_a_leaderless_partition_is_no_error_here(node):
     (stored,) = node.cluster.topics["a"].partitions
     node.cluster.brokers[3].fenced = True
     stored.become_leader(NO_LEADER, 1, [])
-    node.cluster.metadata_changed()
+    node.cluster.metadata.changed()
     (partition,) = describe(node, "a").topics[0].partitions
     assert (partition.error_code, partition.leader_id) == (ErrorCode.NONE, -1)
     assert partition.offline_replicas == [3]

@@ -7,6 +7,7 @@ from mockbroker_protocol.messages.describe_transactions import (
     DescribeTransactionsRequest,
     TransactionState,
 )
+from tests.support.hops import add_hop_rule
 from tests.support.txn_node import TxnNode
 
 E = ErrorCode
@@ -35,7 +36,7 @@ def test_while_it_ends_the_partitions_that_lack_a_marker_are_shown() -> None:
     node = TxnNode()
     p = node.txn()
     p.add(0, 1)
-    node.cluster.replication.network.hooks.append(lambda m: 1000 if m.partition == 1 else None)
+    add_hop_rule(node.cluster, {"delay": 1000}, api="WriteTxnMarkers", partition=1)
     p.end()
     node.settle()
     (line,) = describe(node, "x")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import NO_LEADER
+from mockbroker.core.replication.partition import NO_LEADER
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.elect_leaders import (
     ElectLeadersRequest,
@@ -25,7 +25,7 @@ def node() -> Node:
     topic.partitions[1].become_leader(2, 1, [1, 2])
     topic.partitions[2].become_leader(NO_LEADER, 1, [2])
     node.cluster.brokers[1].fenced = True
-    node.cluster.metadata_changed()
+    node.cluster.metadata.changed()
     return node
 
 
@@ -63,9 +63,13 @@ def test_preferred_leaders_come_back(node, version):
 
 
 @pytest.mark.parametrize(("kind", "index"), [(PREFERRED, 1), (UNCLEAN, 2)])
-def test_a_partition_named_twice_has_one_election_and_its_result_twice(node, kind, index):
-    """In one entry of the topic or in two: Kafka judges both by the state before the request."""
+def test_a_partition_named_thrice_is_elected_as_often(node, kind, index):
+    """In one entry of the topic or in two: Kafka judges all by the state before the request, and
+    each of its records raises the epochs.
+    """
     node.cluster.brokers[1].fenced = False
+    partition = node.cluster.partition("t", index)
+    epochs = partition.leader_epoch, partition.partition_epoch
     named = [TopicPartitions("t", [index, index]), TopicPartitions("t", [0, index])]
     response = ask(node, ApiKey.ELECT_LEADERS, ElectLeadersRequest(kind, named), 2)
     told = [
@@ -74,6 +78,9 @@ def test_a_partition_named_twice_has_one_election_and_its_result_twice(node, kin
     ]
     needless = ErrorCode.ELECTION_NOT_NEEDED
     assert told == [[(index, 0), (index, 0)], [(0, needless), (index, 0)]]
+    partition = node.cluster.partition("t", index)
+    assert (partition.leader_epoch, partition.partition_epoch) == (epochs[0] + 3, epochs[1] + 3)
+    assert partition.log.epochs.latest == epochs[0] + 3
     again = elect(node, kind, {"t": [index, index]})
     assert {p.error_code for p in again.replica_election_results[0].partition_result} == {needless}
 

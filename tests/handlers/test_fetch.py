@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.core.log.producer_state import AbortedTransaction
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.partition import NO_LEADER
+from mockbroker.core.replication.partition import NO_LEADER
 from mockbroker.core.replication.reassignment import reassign
 from mockbroker.core.replication.replica import Replica
 from mockbroker.core.replication.replica_selector import RACK_AWARE
@@ -257,6 +257,34 @@ def test_appends_above_the_high_watermark_do_not_wake_a_consumer():
     assert values_of(done(answer).responses[0].partitions[0]) == [b"0"]
 
 
+def test_a_consumer_beyond_the_high_watermark_does_not_wait():
+    """It is the batch that holds its offset which counts (KAFKA-17803)."""
+    node = Node(racks=(None, None))
+    partition = node.topic()
+    fill(node, 1)
+    node.cluster.replication.hold(partition, 2)
+    node.produce(batch_of(b"1", b"2"))
+    node.produce(batch_of(b"3", b"4"))
+    assert (partition.high_watermark, partition.log_end_offset) == (1, 5)
+    for offset in (3, 4, 5):
+        (topic,) = done(node.fetch(("t", 0, offset), max_wait_ms=500, min_bytes=1)).responses
+        assert (topic.partitions[0].error_code, topic.partitions[0].records) == (0, b"")
+    waiting = [parked_fetch(node, ("t", 0, offset)) for offset in (1, 2)]
+    node.cluster.replication.release(partition, 2)
+    node.advance(0)
+    assert [len(done(each).responses[0].partitions[0].records) > 0 for each in waiting] == [
+        True
+    ] * 2
+
+
+def test_a_high_watermark_that_goes_back_ends_the_wait_of_a_consumer_above_it(node):
+    fill(node, 3)
+    waiting = parked_fetch(node, ("t", 0, 3))
+    node.cluster.set_high_watermark("t", 0, 1)
+    (topic,) = done(waiting).responses
+    assert (topic.partitions[0].high_watermark, topic.partitions[0].records) == (1, b"")
+
+
 def test_an_error_is_told_at_once_but_an_unknown_topic_only_if_there_is_nothing_else(node):
     assert done(node.fetch(("t", 0, 5), ("t", 1, 0), max_wait_ms=500)) is not None
     assert done(node.fetch(("missing", 0, 5), max_wait_ms=500)) is not None
@@ -341,7 +369,7 @@ def test_who_waits_at_a_broker_that_loses_its_replica_is_sent_away(fetcher):
     node.topic()
     version, epoch = fetcher
     answer = parked_fetch(node, ("t", 0, 0), version=version, current_leader_epoch=epoch)
-    reassign(node.cluster, "t", 0, [2], may_change_factor=True)
+    reassign(node.cluster.replication_control, "t", 0, [2], may_change_factor=True)
     node.advance(0)
     data = done(answer).responses[0].partitions[0]
     assert error_of(data) is ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -381,7 +409,9 @@ def test_nobody_is_watching_once_the_answer_is_there(node):
     fill(node, 1)
     node.advance(1000)
     assert done(answer) is first
-    assert node.cluster.timers.deadline_ms() > node.now_ms + 10_000  # when logs are looked after
+    assert (
+        node.cluster.runtime.timers.deadline_ms() > node.now_ms + 10_000
+    )  # when logs are looked after
     assert not partition._watchers
 
 

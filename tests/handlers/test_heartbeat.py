@@ -86,8 +86,8 @@ def test_a_member_that_only_heartbeats_stays(node: GroupNode) -> None:
 def test_heartbeats_leave_the_timers_alone(node: GroupNode) -> None:
     """However often members heartbeat, the cluster has one timer for the group."""
     members = node.stable(count=3)
-    before = len(node.cluster.timers._heap)
+    before = len(node.cluster.runtime.timers._heap)
     for step in range(100):
         node.now_ms += 10
         node.ask(heartbeat_request("g", members[step % 3], 3))
-    assert len(node.cluster.timers._heap) == before
+    assert len(node.cluster.runtime.timers._heap) == before

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.handlers.init_producer_id import init_producer_id
-from mockbroker_protocol import ErrorCode
+from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.init_producer_id import InitProducerIdRequest
+from tests.support.ask import ask as send
 from tests.support.requests import Node
 from tests.support.txn_node import Txn, TxnNode
 
@@ -15,7 +15,8 @@ E = ErrorCode
 
 def ask(node: Node, *, broker: int = 1, **fields):
     fields = {"transactional_id": None, "transaction_timeout_ms": 2147483647, **fields}
-    return init_producer_id(node.ctx(5, broker=broker), InitProducerIdRequest(**fields))
+    request = InitProducerIdRequest(**fields)
+    return send(node, ApiKey.INIT_PRODUCER_ID, request, 5, broker=broker)
 
 
 @pytest.mark.covers("S116")

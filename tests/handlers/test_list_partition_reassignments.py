@@ -21,7 +21,7 @@ def node() -> Node:
     for name in ("t", "u"):
         node.cluster.create_topic(name, assignments={0: [1, 2], 1: [1, 2]})
     node.cluster.brokers[3].fenced = True
-    reassign(node.cluster, "t", 1, [3, 1], may_change_factor=True)
+    reassign(node.cluster.replication_control, "t", 1, [3, 1], may_change_factor=True)
     return node
 
 

@@ -77,6 +77,14 @@ def test_a_pattern_has_to_be_one_of_re2(node: TxnNode) -> None:
         assert node.ask(request, 2).error_code == E.INVALID_REGULAR_EXPRESSION
 
 
+@pytest.mark.timeout(10)
+def test_a_pattern_that_makes_backtracking_explode_is_answered_at_once() -> None:
+    node = TxnNode()
+    node.txn("a" * 3000)
+    node.txn("aaz")
+    assert listed(node, transactional_id_pattern="(a+)+z") == {"aaz": "Empty"}
+
+
 def test_each_broker_lists_its_own() -> None:
     node = TxnNode(racks=(None, None, None))
     for i in range(9):

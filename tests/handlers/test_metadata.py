@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import NO_LEADER
+from mockbroker.core.replication.partition import NO_LEADER
 from mockbroker.core.security.authorized_operations import (
     CLUSTER_OPERATIONS,
     NOT_ASKED,
@@ -145,13 +145,23 @@ def test_internal_topics_are_marked_and_created_as_they_must_be(node):
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_topics_by_id(node, version):
+def test_unknown_topic_ids_come_before_topics(node, version):
+    """In the order of KafkaApis.handleTopicMetadataRequest."""
     topic = node.cluster.create_topic("t")
     unknown = bytes(15) + b"\x09"
-    found, missing = by_id(node, topic.topic_id, unknown, version=version)
+    missing, found = by_id(node, topic.topic_id, unknown, version=version)
     assert (found.name, found.error_code) == ("t", ErrorCode.NONE)
     assert (missing.name, missing.topic_id) == (None, unknown)
     assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_topics_that_exist_come_before_those_that_do_not(node):
+    """In the order of KafkaApis.getTopicMetadata."""
+    node.cluster.create_topic("t")
+    names = [MetadataRequestTopic(name=name) for name in ("missing", "t", "gone")]
+    request = MetadataRequest(topics=names, allow_auto_topic_creation=False)
+    topics = ask(node, ApiKey.METADATA, request).topics
+    assert [topic.name for topic in topics] == ["t", "missing", "gone"]
 
 
 def test_names_beside_ids_are_not_looked_at(node):
@@ -235,7 +245,7 @@ def test_a_leader_without_the_listener_cannot_be_told(node, version, error):
 def test_a_partition_without_a_leader(node, version):
     (stored,) = node.cluster.create_topic("t", assignments={0: [1, 2]}).partitions
     stored.become_leader(NO_LEADER, 1, [])
-    node.cluster.metadata_changed(stored.topic)
+    node.cluster.metadata.changed(stored.topic)
     partition = partition_of(metadata(node, "t", version=version))
     assert partition.error_code == ErrorCode.LEADER_NOT_AVAILABLE
     assert (partition.leader_id, partition.isr_nodes) == (-1, [])
@@ -245,7 +255,7 @@ def test_a_dead_replica_is_offline_and_in_version_0_an_error(node):
     (stored,) = node.cluster.create_topic("t", assignments={0: [1, 2, 3]}).partitions
     node.cluster.brokers[3].fenced = True
     stored.set_isr([1, 2])
-    node.cluster.metadata_changed()
+    node.cluster.metadata.changed()
     partition = partition_of(metadata(node, "t"))
     assert partition.error_code == ErrorCode.NONE
     assert (partition.replica_nodes, partition.offline_replicas) == ([1, 2, 3], [3])
@@ -259,7 +269,7 @@ def test_leader_epochs_and_racks_are_told():
     node = Node(racks=["r1", None])
     (stored,) = node.cluster.create_topic("t", assignments={0: [1, 2]}).partitions
     stored.become_leader(2, 5, [1, 2])
-    node.cluster.metadata_changed(stored.topic)
+    node.cluster.metadata.changed(stored.topic)
     response = metadata(node, "t")
     assert partition_of(response).leader_epoch == 5
     assert [b.rack for b in response.brokers] == ["r1", None]
@@ -295,7 +305,7 @@ def test_every_kind_of_change_shows_in_the_next_answer(node, version):
     cluster.add_partitions(topic, 2)
     assert len(seen().topics[0].partitions) == 2
     topic.partitions[0].become_leader(2, 1, [1, 2])
-    cluster.metadata_changed(topic)
+    cluster.metadata.changed(topic)
     assert seen().topics[0].partitions[0].leader_id == 2
     cluster.create_topic("u")
     assert len(seen().topics) == 2
@@ -304,7 +314,7 @@ def test_every_kind_of_change_shows_in_the_next_answer(node, version):
     cluster.brokers[3].set_endpoint("PLAINTEXT", "moved", 1)
     assert seen().brokers[2].host == "moved"
     cluster.brokers[1].fenced = True
-    cluster.metadata_changed()
+    cluster.metadata.changed()
     assert [b.node_id for b in seen().brokers] == [2, 3]
 
 

@@ -14,7 +14,7 @@ from mockbroker.handlers.base import (
     EncodedResponse,
     RequestContext,
 )
-from mockbroker.handlers.throttling import Bill, charge
+from mockbroker.handlers.throttling import RequestUsage, record_and_throttle
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.headers import RequestHeader
@@ -62,7 +62,7 @@ def charged(
     )
     throttling = node.cluster.quotas.throttling
     assert throttling is not None
-    return charge(ctx, response, Bill(throttling, size, spent_ns))
+    return record_and_throttle(ctx, response, RequestUsage(throttling, size, spent_ns))
 
 
 @pytest.mark.covers("S158")

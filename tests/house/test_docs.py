@@ -13,10 +13,19 @@ import pytest
 
 from tests.house.doc_blocks import ROOT, Block, PageRunner, blocks_of, commands_of, matches
 
-WRITTEN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-ALL_PAGES = [*WRITTEN, ROOT / "CHANGELOG.md", *sorted((ROOT / "docs" / "reference").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
+GENERATED = {DOCS / "reference", DOCS / "appendix"}
+GLOSSARY = DOCS / "reference" / "glossary.md"
+WRITTEN = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(page for page in PAGES if page.parent not in GENERATED),
+    GLOSSARY,
+]
+ALL_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
-LAYERS = "mockbroker|mockbroker_protocol|mockbroker_fixtures|core|handlers|actors|admin|cli|client"
+LAYERS = "mockbroker|mockbroker_protocol|mockbroker_fixtures|core|handlers|server|admin|cli|client"
 ROOM = re.compile(rf"`((?:{LAYERS})/[\w/]+(?:\.py|/))`(?: `([\w.]+)`)?")
 SOURCES = ("", "mockbroker", "protocol", "fixtures")
 
@@ -26,7 +35,7 @@ def name_of(path: Path) -> str:
 
 
 # Pages whose examples are run elsewhere: in tests/spark, all on one session of Spark.
-ELSEWHERE = {"docs/spark.md", "docs/spark-faults.md"}
+ELSEWHERE = {"docs/howto/spark.md", "docs/howto/spark-faults.md"}
 
 RUNNABLE = [
     page
@@ -38,18 +47,16 @@ RUNNABLE = [
 
 # Rows of the checklist that the examples of a page show.
 SHOWN = {
-    "docs/cookbook-answers.md": ("S91", "S278", "S279"),
-    "docs/cookbook-cluster.md": ("S69", "S74", "S87", "S128", "S136", "S254"),
-    "docs/cookbook-commits.md": ("S127", "S177", "S184"),
-    "docs/cookbook-groups.md": ("S180", "S212", "S216", "S223"),
-    "docs/cookbook-producing.md": ("S104",),
-    "docs/cookbook-refused.md": ("S53", "S75", "S107", "S245"),
-    "docs/applications.md": ("S341", "S344", "S345"),
-    "docs/questions.md": ("S185", "S340", "S349", "S351"),
-    "docs/timeouts.md": ("S352",),
-    "docs/exactly-once.md": ("S172", "S246", "S249", "S255"),
-    "docs/exactly-once-outside.md": ("S258", "S342"),
-    "docs/exactly-once-snapshots.md": ("S265",),
+    "docs/cookbook/answers.md": ("S91", "S278", "S279"),
+    "docs/cookbook/cluster.md": ("S69", "S74", "S87", "S128", "S136", "S254"),
+    "docs/cookbook/commits.md": ("S127", "S177", "S184"),
+    "docs/cookbook/groups.md": ("S180", "S212", "S216", "S223"),
+    "docs/cookbook/producing.md": ("S104",),
+    "docs/cookbook/refused.md": ("S53", "S75", "S107", "S245"),
+    "docs/howto/applications.md": ("S341", "S344", "S345"),
+    "docs/explanation/questions.md": ("S185", "S340", "S349", "S351", "S352"),
+    "docs/explanation/exactly-once.md": ("S172", "S246", "S249", "S255"),
+    "docs/howto/exactly-once.md": ("S258", "S265", "S342"),
 }
 
 
@@ -87,6 +94,41 @@ def test_each_room_that_is_named_exists_and_holds_what_is_named(page: Path):
         if path is None or (thing and thing not in names_in(path)):
             missing.append(f"{room} {thing}")
     assert missing == []
+
+
+# `*noun*`, as the docstrings of packages define their terms.
+NOUN = re.compile(r"(?<![*\w])\*([A-Za-z][\w -]*)\*(?!\*)")
+
+
+def terms() -> list[str]:
+    """The first column of the glossary's tables, without abbreviations in brackets."""
+    rows = re.findall(r"^\| ([^|]+?) \|", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
+    return [row.partition(" (")[0].lower() for row in rows if row != "term"]
+
+
+def test_the_glossary_has_each_noun_that_a_package_defines():
+    defined = terms()
+    missing = []
+    for source in (ROOT / "mockbroker", ROOT / "protocol", ROOT / "fixtures"):
+        for package in sorted(source.rglob("__init__.py")):
+            words = ast.get_docstring(ast.parse(package.read_text(encoding="utf-8"))) or ""
+            missing += [
+                f"{package.parent.relative_to(ROOT)}: {noun}"
+                for noun in NOUN.findall(" ".join(words.split()))
+                if noun.lower() not in defined and noun.lower().removesuffix("s") not in defined
+            ]
+    assert missing == []
+
+
+def test_each_term_of_the_glossary_stands_once_in_order_and_names_a_module():
+    text = GLOSSARY.read_text(encoding="utf-8")
+    sections = [re.findall(r"^\| (.+) \|$", part, re.MULTILINE) for part in text.split("\n## ")[1:]]
+    assert len(terms()) == len(set(terms()))
+    for header, *rows in sections:
+        assert header.startswith("term | meaning | ")
+        names = [row.partition(" | ")[0].lower() for row in rows]
+        assert names == sorted(names)
+        assert [row for row in rows if ROOM.search(row.rpartition(" | ")[2]) is None] == []
 
 
 def names_in(path: Path) -> set[str]:

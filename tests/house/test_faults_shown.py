@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from mockbroker.core.faults.actions import ACTIONS
-from mockbroker.core.faults.convert import struct_fields
+from mockbroker.core.actions import ACTIONS
 from mockbroker.core.faults.effects.table import EFFECTS
 from mockbroker.core.faults.rules import Match, When
+from mockbroker.core.validation import struct_fields
 from tests.house.lint import ROOT
 
 
@@ -19,7 +19,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names that tests are marked with."""
     folder = ROOT / "docs" / "generate"
     monkeypatch.syspath_prepend(str(folder))
-    spec = importlib.util.spec_from_file_location("docs_generate_faults", folder / "faults.py")
+    spec = importlib.util.spec_from_file_location(
+        "docs_generate_fault_tests", folder / "fault_tests.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import sys
 from types import ModuleType
+from typing import cast
 
 import pytest
 
+from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.routes import endpoints
+from mockbroker.core.actions import ACTIONS
+from mockbroker.core.events import Event
+from mockbroker.core.journal.events import KINDS
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import APIS
 from mockbroker.simulation.exhaustive.plans import PLANS
@@ -63,21 +70,41 @@ def helper(): ...
     }
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "word"),
-    [
-        ({"a": "passed", "b": "passed"}, "passed"),
-        ({"a": "passed", "b": "skipped"}, "skipped"),
-        ({"a": "passed"}, "not run"),
-        ({"a": "failed", "b": "passed"}, "failed"),
-    ],
-)
-def test_a_row_is_as_good_as_its_worst_test(generator, outcomes: dict[str, str], word: str):
-    assert generator("checklist").verdict(["a", "b"], outcomes) == word
+def test_the_checklist_names_tests_and_no_results(generator):
+    page = generator("checklist").page()
+    assert "| row | behaviour | tests |" in page
+    assert (
+        "`core/replication/test_partition.py::test_offsets_are_assigned_in_order_of_append_from_0`"
+        in page
+    )
 
 
-def test_a_row_without_a_test_claims_nothing(generator):
-    assert generator("checklist").verdict([], {}) == ""
+def test_the_http_page_has_each_operation_of_the_document(generator):
+    page = generator("admin_api").page()
+    for endpoint in endpoints(cast("Api", None)):
+        path = re.sub(r"\{(\w+):\w+\}", r"{\1}", endpoint.path)
+        assert f"| `{endpoint.method} {path}` |" in page
+
+
+def test_the_journal_page_has_each_kind_and_each_fact(generator):
+    page = generator("journal_events").page()
+    for kind in KINDS:
+        assert f"| `{kind}` |" in page
+    for fact in Event.__subclasses__():
+        assert f"`{fact.__name__}`" in page
+
+
+def test_the_python_page_has_each_action(generator):
+    page = generator("python_api").page()
+    for name in ACTIONS:
+        assert f"| `{name}(" in page
+
+
+def test_a_machine_goes_below_the_title_of_its_page_but_its_comments_stay(generator):
+    text = "# A\n\n```text\n# comment\n```\n\n## B\n"
+    assert generator("state_machines").demoted(text) == (
+        "## A\n\n```text\n# comment\n```\n\n### B\n"
+    )
 
 
 def test_each_handler_has_its_line_in_the_coverage_table(generator):

@@ -1,15 +1,21 @@
-"""The layers below the actors are pure, and tests never sleep: checked call by call."""
+"""The layers below the server are pure, and tests never sleep: checked call by call."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.house.lint import ROOT, calls, offences, our_files, python_files
 
-PURE = ("mockbroker/core", "mockbroker/handlers", "protocol/mockbroker_protocol")
+PURE = (
+    "mockbroker/core",
+    "mockbroker/exchange",
+    "mockbroker/handlers",
+    "protocol/mockbroker_protocol",
+)
 
 # What would make two runs of the same events differ. Seeded generators are handed in from above.
 IMPURE = (
@@ -42,14 +48,29 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", python_files(*PURE), ids=relative)
-def test_nothing_below_the_actors_reads_a_clock_or_draws_randomness(path: Path):
-    assert offences(path.read_text(encoding="utf-8"), IMPURE) == []
+def offenders(paths: Iterable[Path], banned: tuple[str, ...]) -> list[str]:
+    """`file:line: call` of each banned call in all the files: one test reports them all."""
+    return [
+        f"{relative(path)}:{call.line}: {call.name}"
+        for path in paths
+        for call in offences(path.read_text(encoding="utf-8"), banned)
+    ]
 
 
-@pytest.mark.parametrize("path", python_files("tests"), ids=relative)
-def test_no_test_sleeps(path: Path):
-    assert offences(path.read_text(encoding="utf-8"), SLEEPS) == []
+def test_nothing_below_the_server_reads_a_clock_or_draws_randomness():
+    assert offenders(python_files(*PURE), IMPURE) == []
+
+
+def test_no_test_sleeps():
+    assert offenders(python_files("tests"), SLEEPS) == []
+
+
+def test_an_offender_is_named_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tests.house.test_lint.ROOT", tmp_path)
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text("import time\ntime.sleep(1)\n")
+    found = offenders([tmp_path / "a.py", tmp_path / "b.py"], SLEEPS)
+    assert found == ["a.py:2: time.sleep", "b.py:2: time.sleep"]
 
 
 # A JavaScript timer that calls `resolve` is a sleep; one that rejects after a while is a deadline.

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.support import policy
-from tests.support.covers import worse
 
 pytest_plugins = ["pytester"]
 
@@ -15,14 +12,11 @@ PLUGINS = """
     import pytest
     from tests.support import covers, policy
 
-    def pytest_addoption(parser):
-        covers.add_options(parser)
-
     def pytest_configure(config):
         for name in ("covers(*rows)", "java", "spark"):
             config.addinivalue_line("markers", name)
         config.pluginmanager.register(policy.Policy())
-        config.pluginmanager.register(covers.Covers(config))
+        config.pluginmanager.register(covers.Covers())
 """
 
 
@@ -33,13 +27,6 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     monkeypatch.setattr(policy, "allowed_skips", lambda: {"test_it.py::test_allowed": "a reason"})
     pytester.makeconftest(PLUGINS)
     return pytester
-
-
-def test_group_suffix_is_taken_off_node_ids_and_nothing_else():
-    assert policy.bare("tests/a.py::test_b@spark") == "tests/a.py::test_b"
-    assert policy.bare("tests/a.py::test_b[x]@java:tests/a.py") == "tests/a.py::test_b[x]"
-    assert policy.bare("tests/a.py::test_b[me@home]") == "tests/a.py::test_b[me@home]"
-    assert policy.bare("tests/a@b.py") == "tests/a@b.py"
 
 
 def test_an_allowed_skip_needs_a_reason():
@@ -156,29 +143,6 @@ def test_suites_that_download_have_more_time(project: pytest.Pytester):
     project.runpytest().assert_outcomes(passed=3)
 
 
-def test_covers_report_names_each_test_once_with_its_worst_outcome(project: pytest.Pytester):
-    project.makepyfile(
-        test_it="""
-        import pytest
-
-        @pytest.mark.covers("S1", "S2")
-        @pytest.mark.parametrize("ok", [True, False])
-        def test_a(ok): assert ok
-
-        @pytest.mark.covers("S2")
-        def test_b(): pass
-
-        def test_c(): pass
-        """
-    )
-    project.runpytest("--covers-report=out/covers.json")
-    report = json.loads((project.path / "out" / "covers.json").read_text())
-    assert report == {
-        "S1": {"test_it.py::test_a": "failed"},
-        "S2": {"test_it.py::test_a": "failed", "test_it.py::test_b": "passed"},
-    }
-
-
 def test_an_unknown_row_stops_the_run(project: pytest.Pytester):
     project.makepyfile(
         test_it="import pytest\n@pytest.mark.covers('S9999')\ndef test_a(): pass",
@@ -186,8 +150,3 @@ def test_an_unknown_row_stops_the_run(project: pytest.Pytester):
     result = project.runpytest()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*unknown rows*S9999*"])
-
-
-def test_outcomes_are_ordered_from_good_to_bad():
-    assert worse("passed", "skipped") == "skipped"
-    assert worse("failed", "passed") == "failed"

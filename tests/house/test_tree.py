@@ -69,8 +69,8 @@ def test_text_files_end_with_one_newline_and_carry_no_trailing_blanks():
 
 
 # A module is one idea: no class is torn apart to keep its file short. Beyond this it is likely two.
-SOURCE_LINES_MAX = 600
-TEST_LINES_MAX = 600
+SOURCE_LINES_MAX = 800
+TEST_LINES_MAX = 800
 
 
 def test_modules_stay_readable_in_one_sitting():

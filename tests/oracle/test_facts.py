@@ -60,12 +60,13 @@ def test_requests_and_responses_carry_the_header_that_kafka_expects(
     assert ours == theirs
 
 
-def test_error_codes_are_kafkas(kafka43: JavaPipe) -> None:
+def test_error_codes_and_their_messages_are_kafkas(kafka43: JavaPipe) -> None:
     theirs = {
-        error["code"]: (error["name"], error["retriable"])
+        error["code"]: (error["name"], error["retriable"], error["message"])
         for error in kafka43.ask_one("errors")["errors"]
     }
-    assert {code.value: (code.name, code.retriable) for code in ErrorCode} == theirs
+    ours = {code.value: (code.name, code.retriable, code.message) for code in ErrorCode}
+    assert ours == theirs
 
 
 def test_groups_and_transactional_ids_hash_as_in_java(kafka43: JavaPipe) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.profiles import profile_of
+from mockbroker.core.metadata.profiles import profile_of
 from tests.support.java_pipe import JavaPipe
 
 pytestmark = pytest.mark.java

@@ -228,21 +228,3 @@ def test_several_batches_in_a_row_come_apart_alike(kafka43: JavaPipe) -> None:
     read = kafka43.ask_one("records.read", hex=both.hex())
     assert read["validBytes"] == len(both)
     assert [described(bytearray(view)) for _, view in split_batches(both)] == read["batches"]
-
-
-@pytest.mark.parametrize("magic", [0, 1])
-@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
-def test_message_sets_of_the_old_formats_are_read_alike(
-    magic: int, codec: str, kafka43: JavaPipe
-) -> None:
-    records = [
-        Record(record.offset, -1 if magic == 0 else record.timestamp, record.key, record.value)
-        for record in sample_records(f"legacy {magic} {codec}")
-    ]
-    theirs = kafka43.ask_one("records.build", magic=magic, **java_options({}, codec, records))[
-        "hex"
-    ]
-    read = kafka43.ask_one("records.read", hex=theirs)["batches"]
-    ours = [record_json(record) for record in read_records(bytes.fromhex(theirs))]
-    assert ours == [record for batch in read for record in batch["records"]]
-    assert ours == [record_json(record) for record in records]

@@ -28,7 +28,7 @@ def committed_offset(consumer: Consumer) -> int:
 @pytest.mark.covers("S248", "S249")
 @pytest.mark.mock_kafka(brokers=1, topics={"orders": 1, "bills": 1})
 def test_what_was_refused_is_done_again(kafka: Cluster) -> None:
-    example = module("exactly-once.md", "test_zombie.py", "reading.py")
+    example = module("explanation/exactly-once.md", "test_zombie.py", "reading.py")
     example.Consumer = Mistaken  # type: ignore[attr-defined]
     orders = ["one", "two", "three", "four"]
     example.write(kafka, "orders", orders)

@@ -79,7 +79,7 @@ class Reader:
     isolation: int
     group: str | None = None
     positions: dict[int, int] = field(default_factory=dict)  # id(log) -> position
-    stretch: dict[int, int] = field(default_factory=dict)  # id(log) -> assignment
+    read_span: dict[int, int] = field(default_factory=dict)  # id(log) -> its number
     start: dict[int, str | None] = field(default_factory=dict)
 
 
@@ -102,7 +102,7 @@ class Story:
         self.dice = random.Random(seed)
         self.tables: dict[str, list[Row]] = {name: [] for name in TABLES}
         self.seq = 0
-        self.stretches = 0
+        self.read_spans = 0
         self.deleted: list[Log] = []
         topics = self.dice.choice((1, 1, 2))
         self.logs = [
@@ -133,7 +133,7 @@ class Story:
             self.rebalance(group)
         for reader in self.alone:
             for log in self.logs:
-                self.new_stretch(reader, log, 0, "connection")
+                self.new_read_span(reader, log, 0, "connection")
 
     # -- writing down ------------------------------------------------------------------------------
 
@@ -326,7 +326,7 @@ class Story:
             new = Log(old.topic, old.topic_id + "x", old.partition, epoch=old.epoch)
             self.logs[self.logs.index(old)] = new
             for reader in self.alone:
-                self.new_stretch(reader, new, 0, "reset")
+                self.new_read_span(reader, new, 0, "reset")
         for group in self.groups:
             self.rebalance(group)
 
@@ -338,10 +338,10 @@ class Story:
 
     # -- consuming ---------------------------------------------------------------------------------
 
-    def new_stretch(self, reader: Reader, log: Log, position: int, why: str) -> None:
-        self.stretches += 1
+    def new_read_span(self, reader: Reader, log: Log, position: int, why: str) -> None:
+        self.read_spans += 1
         reader.positions[id(log)] = position
-        reader.stretch[id(log)] = self.stretches
+        reader.read_span[id(log)] = self.read_spans
         reader.start[id(log)] = why
 
     def shown(self, log: Log, stored: Stored, isolation: int) -> bool:
@@ -354,7 +354,7 @@ class Story:
         """One answer from where the reader stands; what it brought is processed at once."""
         position = reader.positions[id(log)]
         if position < log.log_start:
-            self.new_stretch(reader, log, log.log_start, "reset")
+            self.new_read_span(reader, log, log.log_start, "reset")
             position = log.log_start
         bound = log.stable if reader.isolation else log.end
         request, response = self.next(), self.next()
@@ -366,7 +366,7 @@ class Story:
             "fetches", seq=request, response_seq=response, broker=1, client_id=reader.name,
             connection=reader.connection, group=reader.group,
             member=reader.name if reader.group else None, **log.place,
-            assignment=reader.stretch[id(log)], start=reader.start[id(log)],
+            read_span=reader.read_span[id(log)], start=reader.start[id(log)],
             isolation_level=reader.isolation, fetch_offset=position, next_offset=after,
             delivered=len(brought), log_start_offset=log.log_start,
             last_stable_offset=log.stable, high_watermark=log.end, rules=[],
@@ -440,7 +440,7 @@ class Story:
                 "assignments", seq=self.next(), group=group.name, generation=group.generation,
                 member=member.name, client_id=member.name, **log.place,
             )  # fmt: skip
-            self.new_stretch(member, log, group.committed.get(id(log), 0), "rebalance")
+            self.new_read_span(member, log, group.committed.get(id(log), 0), "rebalance")
 
     def _group_row(self, group: Group, former: str, state: str) -> None:
         self.row(
@@ -491,7 +491,7 @@ class Story:
         if throw < 0.3:
             self.rebalance(self.dice.choice(self.groups))
         elif throw < 0.5:
-            self.new_stretch(reader, log, self.dice.randint(log.log_start, log.end), "seek")
+            self.new_read_span(reader, log, self.dice.randint(log.log_start, log.end), "reset")
         elif throw < 0.65:
             self.forget(log)
         elif throw < 0.8:

@@ -1,4 +1,4 @@
-"""The audit by brute force: docs/audit.md read aloud, for histories small enough for that.
+"""The audit by brute force, after docs/explanation/audit.md, for small histories.
 
 Shares nothing with the engines but the shape of a finding. Quadratic wherever that is plainest.
 """
@@ -325,7 +325,7 @@ class Judge:
         good = [f for f in self.t["fetches"] if f["error"] is None]
         for now in good:
             jumped = now["start"] == "jump"
-            same = "connection" if jumped else "assignment"
+            same = "connection" if jumped else "read_span"
             before = [
                 f
                 for f in good
@@ -350,13 +350,13 @@ class Judge:
                 )
 
     def read_again(self) -> Iterator[Finding]:
-        stretches: dict[tuple[str, Place], dict[int, list[tuple[int, int]]]] = {}
+        read_spans: dict[tuple[str, Place], dict[int, list[tuple[int, int]]]] = {}
         for answer in self.t["fetches"]:
             if answer["group"] is not None:
-                of_group = stretches.setdefault((answer["group"], k_of(answer)), {})
+                of_group = read_spans.setdefault((answer["group"], k_of(answer)), {})
                 brought = [(answer["response_seq"], d["offset"]) for d in self.deliveries(answer)]
-                of_group.setdefault(answer["assignment"], []).extend(brought)
-        for (group, where), of_group in stretches.items():
+                of_group.setdefault(answer["read_span"], []).extend(brought)
+        for (group, where), of_group in read_spans.items():
             read = sorted((brought for brought in of_group.values() if brought), key=min)
             for number, brought in enumerate(read[1:], 1):
                 before = [offset for former in read[:number] for _, offset in former]

@@ -65,7 +65,7 @@ def other_value(story: Story) -> list[Due] | None:
     """A consumer got something else than what was acknowledged."""
     story.send(story.senders[0], story.logs[0], acks=-1)
     reader = story.alone[0]
-    story.new_stretch(reader, story.logs[0], story.logs[0].end - 1, "seek")
+    story.new_read_span(reader, story.logs[0], story.logs[0].end - 1, "reset")
     fetch = story.fetch(reader, story.logs[0])
     delivery = next(
         d for d in story.tables["deliveries"] if d["response_seq"] == fetch["response_seq"]
@@ -130,7 +130,7 @@ def aborted_delivery(story: Story) -> list[Due] | None:
     [record] = story.send(sender, log, 1, ids=[None])
     story.end(sender, commit=False)
     reader = story.alone[1]
-    story.new_stretch(reader, log, record["offset"], "seek")
+    story.new_read_span(reader, log, record["offset"], "reset")
     fetch = story.fetch(reader, log)
     for d in story.tables["deliveries"]:
         if d["response_seq"] == fetch["response_seq"]:
@@ -194,7 +194,7 @@ def hidden_record(story: Story) -> list[Due] | None:
 def leap(story: Story) -> list[Due] | None:
     """A consumer goes on behind a record that it never got."""
     log, reader = story.dice.choice(story.logs), story.alone[0]
-    story.new_stretch(reader, log, log.log_start, "seek")
+    story.new_read_span(reader, log, log.log_start, "reset")
     story.fetch(reader, log, 1)
     _, *left_out = story.send(story.senders[0], log, 3)
     while reader.positions[id(log)] < left_out[0]["offset"]:
@@ -208,7 +208,7 @@ def turn_back(story: Story) -> list[Due] | None:
     """A consumer gets once more what it has had."""
     log, reader = story.dice.choice(story.logs), story.alone[0]
     first, *_ = story.send(story.senders[0], log, 2)
-    story.new_stretch(reader, log, first["offset"], "seek")
+    story.new_read_span(reader, log, first["offset"], "reset")
     story.fetch(reader, log)
     back = first["offset"]
     return _ask_elsewhere(story, log, back, "non_monotonic_poll", back)
@@ -217,7 +217,7 @@ def turn_back(story: Story) -> list[Due] | None:
 def _ask_elsewhere(story: Story, log: Log, to: int, anomaly: str, offset: int) -> list[Due]:
     reader, verdict = story.alone[0], "bug"
     if story.dice.random() < 0.5:
-        story.new_stretch(reader, log, to, "jump")
+        story.new_read_span(reader, log, to, "jump")
         verdict = "report"
     reader.positions[id(log)] = to
     story.fetch(reader, log)

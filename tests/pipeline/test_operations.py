@@ -55,7 +55,7 @@ def test_a_last_line_that_was_not_finished_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 1: this is no JSON"),
+        ("{", "line 1: this is not JSON"),
         ("[]", "an operation is an object"),
         ('{"op": "sent", "process": "p", "topic": "t"}', "op is one of send, acked"),
         ('{"op": "send", "process": "p", "topic": "t", "offsets": 1}', "there is no 'offsets'"),

@@ -8,21 +8,25 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
+from mockbroker.client import Client
+from mockbroker.core.journal.events import JournalEvent
 from mockbroker.pipeline import source
 from mockbroker.pipeline.source import (
-    EVENT_COLUMNS,
     AdmittedStreamReader,
     BatchReader,
     MockbrokerDataSource,
     SourceError,
     StreamReader,
+    event_columns,
     settings_of,
 )
 from mockbroker.pipeline.tables import TABLES
 from mockbroker_fixtures import Cluster
+from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
 from tests.support.librdkafka import TIMEOUT_S, settings
 
-SEQ, KIND = (list(EVENT_COLUMNS).index(name) for name in ("seq", "kind"))
+COLUMNS = event_columns()
+SEQ, KIND = (list(COLUMNS).index(name) for name in ("seq", "kind"))
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +63,7 @@ def test_a_batch_read_of_events_brings_what_the_journal_holds(kafka: Cluster) ->
     rows = read(reader, partition)
     events = kafka.journal.events()
     assert [(row[SEQ], row[KIND]) for row in rows] == [(each.seq, each.kind) for each in events]
-    assert MockbrokerDataSource(options(kafka)).schema().count(",") == len(EVENT_COLUMNS) - 1
+    assert MockbrokerDataSource(options(kafka)).schema().count(",") == len(COLUMNS) - 1
 
 
 @pytest.mark.parametrize("table", ["records", "batches", "requests", "cluster", "removals"])
@@ -160,5 +164,38 @@ def test_a_cluster_that_is_not_there_is_told(kafka: Cluster) -> None:
         read(reader, reader.partitions()[0])
     with Cluster(brokers=1, journal_bytes=0) as silent:
         reader = MockbrokerDataSource({"url": silent.admin_url}).reader(None)
-        with pytest.raises(SourceError, match=r"answers 409: .*journal_bytes are 0"):
+        with pytest.raises(SourceError, match=r"answers 409: .*journal_bytes is 0"):
             read(reader, reader.partitions()[0])
+
+
+def test_an_event_that_names_several_groups_has_them_in_a_column_of_their_own(
+    kafka: Cluster,
+) -> None:
+    """The columns for a single group are null then, in events as in the table of requests."""
+    seq = kafka.journal.last_seq
+    with Client(kafka.bootstrap_servers) as client:
+        connection = client.coordinator("a")
+        connection.send(DescribeGroupsRequest(groups=["a", "b"]))
+        connection.send(DescribeGroupsRequest(groups=["c"]))
+    wanted = [(None, ["a", "b"]), ("c", ["c"])]
+    for table in ("events", "requests"):
+        asked = MockbrokerDataSource(options(kafka, table=table, startingSeq=str(seq)))
+        (partition,) = asked.reader(None).partitions()
+        rows: list[dict[str, object]] = [
+            dict(zip(COLUMNS, row, strict=True)) if isinstance(row, tuple) else row  # type: ignore[misc]
+            for row in read(asked.reader(None), partition)
+        ]
+        described = [
+            (row["group"], row["groups"])
+            for row in rows
+            if row["api"] == "DescribeGroups" and row.get("kind", "request") == "request"
+        ]
+        assert described == wanted
+
+
+def test_every_field_of_an_event_is_a_column_but_for_those_with_structure() -> None:
+    columns = set(event_columns())
+    lists = {"groups", "transactional_ids"}
+    assert columns - lists == set(JournalEvent.__struct_fields__) - {"targets", "message"}
+    kinds = {name: event_columns()[name] for name in ("listener", "to_broker", "errors", "bytes")}
+    assert list(kinds.values()) == ["string", "int", "array<string>", "bigint"]

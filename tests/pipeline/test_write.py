@@ -101,7 +101,7 @@ def test_until_it_is_closed_a_run_is_not_complete_and_what_was_rolled_can_be_rea
     store.check(incomplete=True)
     with pytest.raises(StoreError, match="not complete"):
         store.check()
-    writer.tell(last_seq=9, ended_virtual_ms=5)
+    writer.describe(last_seq=9, ended_virtual_ms=5)
     done = writer.close()
     assert (done.complete, done.last_seq, done.rows) == (True, 9, {"gaps": 2})
     assert isinstance(done, Run)

@@ -1,4 +1,4 @@
-"""The error codes: complete, with a sentence each."""
+"""The error codes and API keys: complete."""
 
 from __future__ import annotations
 
@@ -19,13 +19,6 @@ def test_retriable_codes_are_those_of_kafkas_retriable_exceptions() -> None:
         *(2, 3, 5, 6, 7, 9, 13, 14, 15, 16, 19, 20, 41, 51, 56, 70, 71, 72, 74, 75, 78, 80, 83, 84),
         *(88, 89, 100, 103, 106, 122, 123, 133),
     }
-
-
-def test_every_code_has_one_sentence_of_its_own() -> None:
-    """Ends in a full stop, says something no other code says."""
-    sentences = [code.sentence for code in ErrorCode]
-    assert len(set(sentences)) == len(sentences)
-    assert all(sentence.endswith(".") and sentence[:1].strip() for sentence in sentences)
 
 
 def test_keys_run_from_0_to_92() -> None:

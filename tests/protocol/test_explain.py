@@ -102,6 +102,13 @@ def test_a_batch_cut_short_says_how_much_is_missing() -> None:
     assert "16 bytes of a batch cut short" in explain(BATCH[:16], "records")
 
 
+def test_a_batch_of_another_format_is_shown_as_a_whole() -> None:
+    old = bytearray(BATCH)
+    old[16] = 1
+    text = explain(BATCH + bytes(old), "records")
+    assert f"{len(old)} bytes of magic 1, no batch of format v2" in text
+
+
 def test_a_response_needs_to_be_named_but_may_be_guessed() -> None:
     """Nothing in a response says what it answers."""
     response = MetadataResponse(topics=[MetadataResponseTopic(3, "a-topic")])

@@ -20,7 +20,7 @@ from mockbroker_protocol.show import show
 from mockbroker_protocol.tables import rows
 
 PACKAGE = Path(mockbroker_protocol.__file__).parent
-DOCS = Path(__file__).parents[2] / "docs" / "reference" / "messages.md"
+DOCS = Path(__file__).parents[2] / "docs" / "appendix" / "messages.md"
 
 
 def test_the_committed_structs_and_tables_are_what_the_declarations_say() -> None:
@@ -50,7 +50,8 @@ def test_a_changed_declaration_fails_the_check_until_all_is_generated_again(
     declaration = tmp_path / "mockbroker_protocol" / "schemas" / "heartbeat.py"
     text = declaration.read_text()
     changed = text.replace(
-        'Field("member_id", STRING),', 'Field("member_id", STRING),\n    Field("mood", INT32),'
+        'Field("member_id", STRING, own_entity=MEMBER_ID),',
+        'Field("member_id", STRING, own_entity=MEMBER_ID),\n    Field("mood", INT32),',
     )
     assert changed != text
     declaration.write_text(changed)

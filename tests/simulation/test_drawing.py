@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from mockbroker.core.faults.actions import ACTIONS, parse_action
+from mockbroker.core.actions import ACTIONS, parse_action
 from mockbroker.simulation.drawing import Names, draw_action
 
 NAMES = Names(

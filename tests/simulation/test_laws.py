@@ -4,79 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
-from mockbroker.core.events import LeaderChanged, RecordsRemoved
+from mockbroker.core.events import (
+    GroupMoved,
+    LeaderChanged,
+)
+from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
+from mockbroker.core.groups.consumer.members import ConsumerMember
+from mockbroker.core.groups.members import Member
+from mockbroker.core.groups.offsets import OffsetAndMetadata
+from mockbroker.core.groups.states import State
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.partition import Partition
-from mockbroker.core.replication.elections import ELR_FEATURE
 from mockbroker.core.replication.replica import Replica
-from mockbroker.simulation import LAWS, Plan, Settings, TopicSettings
+from mockbroker.core.replication.replication_control import ELR_FEATURE
+from mockbroker.simulation import LAWS, ClientSettings
 from mockbroker.simulation import history as happened
-from mockbroker.simulation.history import Commit, Found, Owned, Read, Sent, Transaction
-from mockbroker.simulation.laws.base import TIME_GOES_ON
+from mockbroker.simulation.clients.fetch_sessions import Key
+from mockbroker.simulation.clients.reader import Reader
+from mockbroker.simulation.history import (
+    Commit,
+    Found,
+    Owned,
+)
 from mockbroker.simulation.laws.replication import OneLeaderAnEpoch
 from mockbroker.simulation.observe import replicas
 from mockbroker.simulation.script import Call
-from mockbroker.simulation.world import AT_ONCE_MAX, StandsStill, World
+from mockbroker.simulation.world import World
 from mockbroker_protocol import ApiKey
-from mockbroker_protocol.messages.fetch import FetchRequest
-from mockbroker_protocol.records import (
-    BatchHeader,
-    ControlType,
-    Record,
-    build_batch,
-    build_marker,
+from mockbroker_protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
 )
-
-
-@pytest.fixture
-def world() -> World:
-    topic = TopicSettings(name="orders", replication_factor=3)
-    world = World(Plan(seed=1, settings=Settings(topics=[topic])))
-    world.look()
-    return world
-
-
-def partition_of(world: World) -> Partition:
-    return world.cluster.topics["orders"].partitions[0]
-
-
-def batch_of(value: bytes = b"v", **how: object) -> bytearray:
-    return build_batch([Record(0, 1_700_000_000_000, b"k", value)], **how)  # type: ignore[arg-type]
-
-
-def append(partition: Partition, batch: bytearray) -> None:
-    """Put a batch into the leader's log behind everybody's back, and let it be replicated."""
-    header = BatchHeader(batch)
-    partition.log.append(
-        memoryview(batch), header.last_offset_delta, header.max_timestamp, partition.leader_epoch
-    )
-    partition.advance_high_watermark()
-    partition.notify()
-
-
-def marker_of(producer_id: int, epoch: int, *, commit: bool) -> bytearray:
-    return build_marker(
-        ControlType.COMMIT if commit else ControlType.ABORT,
-        producer_id=producer_id,
-        producer_epoch=epoch,
-        coordinator_epoch=0,
-        timestamp=1_700_000_000_000,
-    )
-
-
-def sent_of(partition: Partition, batch: bytearray, offset: int) -> Sent:
-    sent = Sent("p", "orders", partition.topic.topic_id, 0, [b"v"], -1, None, 0)
-    sent.crc = int.from_bytes(batch[17:21], "big")
-    sent.base_offset = offset
-    return sent
-
-
-def read_of(partition: Partition, offset: int, crc: int, *, committed: bool = False) -> Read:
-    topic_id = partition.topic.topic_id
-    return Read("r", "orders", topic_id, 0, offset, crc, 7, committed=committed, at_ms=0)
-
+from mockbroker_protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from tests.simulation import breaking
+from tests.simulation.meddling import (
+    append,
+    batch_of,
+    coordinated,
+    group_call,
+    partition_of,
+    read_of,
+    sent_of,
+    transaction,
+)
 
 # -- what breaks each law --------------------------------------------------------------------------
 
@@ -102,7 +80,7 @@ def two_leaders_of_an_epoch(world: World) -> None:
     (view,) = replicas(world.cluster, partition)
     other = next(node_id for node_id in partition.replicas if node_id != view.node_id)
     law = OneLeaderAnEpoch(world.laws)
-    law.look(partition, [view, view._replace(node_id=other)])
+    law.look(partition, [view, msgspec.structs.replace(view, node_id=other)])
 
 
 def a_follower_in_sync_that_has_nothing(world: World) -> None:
@@ -180,21 +158,6 @@ def a_stable_offset_beyond_an_open_transaction(world: World) -> None:
     world.look()
 
 
-def transaction(world: World, state: str, *, commit: bool) -> Sent:
-    """One that ended in the log, and that its producer takes for `state`."""
-    partition = partition_of(world)
-    batch = batch_of(producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
-    sent = sent_of(partition, batch, partition.log.end_offset)
-    append(partition, batch)
-    append(partition, marker_of(7, 0, commit=commit))
-    one = Transaction("t", "tx")
-    one.state = state
-    one.batches.append(sent)
-    sent.transaction = one
-    world.history.transactions.append(one)
-    return sent
-
-
 def an_aborted_transaction_that_is_committed(world: World) -> None:
     transaction(world, happened.ABORTED, commit=True)
     world.laws.conclude()
@@ -267,12 +230,155 @@ def a_controller_that_is_fenced(world: World) -> None:
 def an_unclean_election_that_nobody_allows(world: World) -> None:
     world.cluster.features.set_levels({ELR_FEATURE: 0})
     event = LeaderChanged(0, "orders", 0, 2, 1, 1, (2,), True, "session expired")
-    world.cluster.tell(event)
+    world.cluster.runtime.emit(event)
 
 
 def an_answer_to_another_fetch(world: World) -> None:
     world.history.misfits.append("r asked for orders-0 and was given orders-1")
     world.laws.conclude()
+
+
+def a_commit_of_a_former_generation(world: World) -> None:
+    group_call(world, "sync", "a", 4)
+    group_call(world, "commit", "b", 3)
+    world.laws.conclude()
+
+
+def a_heartbeat_of_a_former_generation(world: World) -> None:
+    group_call(world, "sync", "a", 4)
+    group_call(world, "heartbeat", "b", 3)
+    world.laws.conclude()
+
+
+def a_leader_that_is_awaited_for_ever(world: World) -> None:
+    world.history.rebalance_ms["g"] = 3_000
+    group_call(world, "join", "a", 4).leads = True
+    world.clock.now_ms += 5_000
+    group_call(world, "heartbeat", "a", 4)
+    world.laws.conclude()
+
+
+def an_assignment_of_another_generation(world: World) -> None:
+    group_call(world, "sync", "a", 3).assignments = {"b": b"three"}
+    group_call(world, "sync", "a", 4).assignments = {"b": b"four"}
+    group_call(world, "sync", "b", 4).assigned = b"three"
+    world.laws.conclude()
+
+
+def a_member_that_has_not_joined(world: World) -> None:
+    group_call(world, "join", "b", 3)
+    group_call(world, "join", "a", 4).listed = ("a", "b")
+    world.laws.conclude()
+
+
+def a_former_self_that_is_nobody(world: World) -> None:
+    for member in ("b", "a"):
+        group_call(world, "join", member, 3, instance="i")
+        group_call(world, "sync", member, 3, instance="i")
+    group_call(world, "heartbeat", "b", 3, instance="i", error=25)  # UNKNOWN_MEMBER_ID
+    world.laws.conclude()
+
+
+def a_partition_that_is_given_away_too_early(world: World) -> None:
+    own = frozenset({(bytes(16), 0)})
+    group_call(world, "join", "a", 2, protocol="consumer").assigned = own
+    group_call(world, "join", "b", 3, protocol="consumer").assigned = own
+    group_call(world, "heartbeat", "a", 3, protocol="consumer")
+    world.laws.conclude()
+
+
+def a_member_epoch_that_goes_back(world: World) -> None:
+    for what, epoch in (("join", 3), ("heartbeat", 2)):
+        group_call(world, what, "a", epoch, protocol="consumer")
+    world.laws.conclude()
+
+
+def a_coordinator_of_a_broker_that_follows(world: World) -> None:
+    shard = coordinated(world)
+    shard.partition.leader_id = next(
+        node_id for node_id in shard.partition.replicas if node_id != shard.partition.leader_id
+    )
+    world.laws.changed[shard.partition] = None
+    world.look()
+
+
+def a_coordinator_that_has_not_read_its_log(world: World) -> None:
+    shard = coordinated(world)
+    del shard.coordinator._shards[0]
+    world.laws.resting()
+
+
+def a_write_that_is_told_of_twice(world: World) -> None:
+    shard = coordinated(world)
+    shard.partition.high_watermark = 0
+    shard.when_replicated(lambda _: None)
+    timer = shard._deferred[0].timer
+    assert timer is not None
+    timer.cancel()
+    world.laws.changed[shard.partition] = None
+    world.look()
+
+
+def an_offset_that_is_in_no_log(world: World) -> None:
+    shard = coordinated(world)
+    shard.offsets.commit("g", "orders", 0, OffsetAndMetadata(9))
+    world.laws.conclude()
+
+
+def a_transaction_log_that_grows_with_too_few(world: World) -> None:
+    world.cluster.create_topic("__transaction_state", 1, 3, configs={"min.insync.replicas": "2"})
+    partition = world.cluster.topics["__transaction_state"].partitions[0]
+    partition.isr = [partition.leader_id]
+    partition.notify()
+    world.look()
+    append(partition, batch_of())
+    world.look()
+
+
+def a_member_that_waits_in_a_group_that_is_stable(world: World) -> None:
+    group = coordinated(world).classic.get("g")
+    assert group is not None
+    member = Member("m", None, "c", "h", 1_000, 1_000, (("range", b""),), b"")
+    member.sync_slot = object()
+    group.roster.add(member, "consumer")
+    group.state = State.STABLE
+    world.cluster.runtime.emit(GroupMoved(0, "g", "CompletingRebalance", "Stable", 0, 1, ""))
+
+
+def a_consumer_that_stays_behind(world: World) -> None:
+    shard = coordinated(world)
+    group = ConsumerGroup("g", ConsumerSettings(), shard.coordinator.topics)
+    group.members["m"] = ConsumerMember(member_id="m", epoch=2)
+    group.assignment_epoch = 3
+    shard.put_group(group)
+    request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=2)
+    call = Call(shard.coordinator.broker_id, ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request, 5_000)
+    answer = ConsumerGroupHeartbeatResponse(member_id="m", member_epoch=2)
+    world.laws.served(reader_of(world), call, answer)
+
+
+def reader_of(world: World) -> Reader:
+    return Reader(ClientSettings(kind="reader", name="r"), "4.3", [1, 2, 3], world.history)
+
+
+def a_fetch_that_tells_another_watermark(world: World) -> None:
+    partition = partition_of(world)
+    reader = reader_of(world)
+    reader.fetching = ({("orders", 0): FetchPartition(0, -1, 0, -1, -1, 1_000)}, {})
+    call = Call(partition.leader_id, ApiKey.FETCH, 12, FetchRequest(max_wait_ms=100), 5_000)
+    data = PartitionData(0, 0, 7, 7, 0)
+    answer = FetchResponse(responses=[FetchableTopicResponse("orders", bytes(16), [data])])
+    world.laws.served(reader, call, answer)
+
+
+def a_fetch_that_leaves_out_what_has_changed(world: World) -> None:
+    partition = partition_of(world)
+    append(partition, batch_of())
+    reader = reader_of(world)
+    asked: dict[Key, FetchPartition] = {("orders", 0): FetchPartition(0, -1, 0, -1, -1, 1_000)}
+    reader.fetching = (asked, {("orders", 0): (0, 0)})
+    call = Call(partition.leader_id, ApiKey.FETCH, 12, FetchRequest(max_wait_ms=100), 5_000)
+    world.laws.served(reader, call, FetchResponse(session_id=1))
 
 
 BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
@@ -299,9 +405,27 @@ BREAKERS: tuple[tuple[str, Callable[[World], None]], ...] = (
     ("partitions are owned once", a_partition_that_two_members_own),
     ("partitions are owned once", a_partition_that_two_members_own_in_the_new_protocol),
     ("partitions are owned once", a_member_that_goes_back_to_an_earlier_epoch),
+    ("former generations have no say", a_commit_of_a_former_generation),
+    ("former generations have no say", a_heartbeat_of_a_former_generation),
+    ("leaders are not awaited for ever", a_leader_that_is_awaited_for_ever),
+    ("assignments are of their generation", an_assignment_of_another_generation),
+    ("a generation has those who joined", a_member_that_has_not_joined),
+    ("former selves are fenced", a_former_self_that_is_nobody),
+    ("partitions change hands when they are given up", a_partition_that_is_given_away_too_early),
+    ("member epochs rise", a_member_epoch_that_goes_back),
+    ("coordinators follow the leadership", a_coordinator_of_a_broker_that_follows),
+    ("coordinators follow the leadership", a_coordinator_that_has_not_read_its_log),
+    ("coordinators follow the leadership", a_write_that_is_told_of_twice),
+    ("coordinators know what their log says", an_offset_that_is_in_no_log),
+    ("coordinators write to enough replicas", a_transaction_log_that_grows_with_too_few),
+    ("rebalances go on", a_member_that_waits_in_a_group_that_is_stable),
+    ("consumers reach their target", a_consumer_that_stays_behind),
+    ("fetches tell what there is", a_fetch_that_tells_another_watermark),
+    ("fetches tell what there is", a_fetch_that_leaves_out_what_has_changed),
     ("committed offsets are kept", a_committed_offset_that_is_forgotten),
     ("requests are answered in time", a_request_without_an_answer),
     ("everything comes to rest", a_broker_that_runs_and_stays_fenced),
+    *breaking.BREAKERS,
 )
 
 
@@ -320,84 +444,3 @@ def test_every_law_is_broken_by_one_of_these_tests() -> None:
 def test_no_law_is_broken_where_nothing_happens(world: World) -> None:
     world.laws.conclude()
     assert world.laws.violations == []
-
-
-# -- what laws forgive -----------------------------------------------------------------------------
-
-
-def test_an_unclean_election_may_take_what_was_acknowledged(world: World) -> None:
-    partition = partition_of(world)
-    batch = batch_of()
-    append(partition, batch)
-    world.history.acked.append(sent_of(partition, batch, 0))
-    follower = next(n for n in partition.replicas if n != partition.leader_id)
-    partition.own_replicas[follower] = Replica(follower, ReplicaLog(), 0)
-    partition.isr = [node_id for node_id in partition.isr if node_id != follower]
-    world.cluster.elect_unclean("orders", 0, follower)
-    world.look()
-    world.laws.conclude()
-    assert "what was acknowledged is kept" not in {v.law for v in world.laws.violations}
-
-
-def test_a_deletion_may_take_what_was_acknowledged(world: World) -> None:
-    partition = partition_of(world)
-    batch = batch_of()
-    append(partition, batch)
-    world.history.acked.append(sent_of(partition, batch, 0))
-    partition.delete_records(-1)
-    world.laws.conclude()
-    assert world.laws.violations == []
-
-
-def test_a_commit_that_may_still_be_carried_out_explains_an_earlier_offset(world: World) -> None:
-    late, known = Commit("g", "orders", 0, 3, 1), Commit("g", "orders", 0, 12, 2)
-    late.acked, late.doubtful, known.acked = 2, True, 3
-    world.history.commits += [late, known]
-    world.history.found.append(Found("g", "orders", 0, 3, 4, 5, 0))
-    world.laws.conclude()
-    assert world.laws.violations == []
-
-
-def test_what_goes_round_without_time_passing_is_stopped(world: World) -> None:
-    event = RecordsRemoved(0, "orders", "", 0, 0, 0, "retention", "")
-    world.clock.now_ms += 1
-    for _ in range(AT_ONCE_MAX):
-        world.cluster.tell(event)
-    with pytest.raises(StandsStill):
-        world.cluster.tell(event)
-
-
-def test_time_that_stands_still_is_a_broken_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mockbroker.simulation import generate, run
-
-    def stands_still(self: World) -> None:
-        raise StandsStill("nothing moves")
-
-    monkeypatch.setattr(World, "calm", stands_still)
-    assert run(generate(1)).laws == [TIME_GOES_ON]
-
-
-def test_a_leader_that_was_deposed_uncleanly_may_lose_what_it_acknowledges(world: World) -> None:
-    partition = partition_of(world)
-    former = partition.leader_id
-    batch = batch_of()
-    append(partition, batch)
-    follower = next(n for n in partition.replicas if n != former)
-    partition.own_replicas[follower] = Replica(follower, ReplicaLog(), 0)
-    partition.isr = [node_id for node_id in partition.isr if node_id != follower]
-    world.cluster.elect_unclean("orders", 0, follower)
-    world.look()
-    sent = sent_of(partition, batch, 0)
-    sent.node_id, sent.acked_ms = former, world.clock.now_ms + 1
-    world.history.acked.append(sent)
-    world.laws.conclude()
-    assert sent.voided == "unclean election"
-
-
-def test_a_partition_that_a_reassignment_has_stranded_waits_for_an_operator(world: World) -> None:
-    partition = partition_of(world)
-    partition.become_leader(-1, partition.leader_epoch + 1, [])
-    assert any("orders-0 has no leader" in each for each in world.unsettled())
-    partition.replicas = [2, 3]
-    partition.elr = (1,)
-    assert world.unsettled() == []

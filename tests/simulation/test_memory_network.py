@@ -10,8 +10,8 @@ import pytest
 import trio
 import trio.testing
 
-from mockbroker.actors.config import ServerError
-from mockbroker.actors.network import Link
+from mockbroker.server.config import ServerError
+from mockbroker.server.network.acceptor import Link
 from mockbroker.simulation.memory_network import MemoryLink, MemoryNetwork, MemoryStream, Wires
 from mockbroker.simulation.virtual_run import virtual_clock, virtual_run
 
@@ -32,7 +32,7 @@ async def connected(network: MemoryNetwork) -> Connected:
     links: list[Link] = []
     async with trio.open_nursery() as nursery:
         nursery.start_soon(port.accept, lambda link, _: links.append(link))
-        stream = await network.connect(port.number)
+        stream = await network.connect(port.port)
         await trio.testing.wait_all_tasks_blocked()
         port.close()
     return stream, links[0]
@@ -209,19 +209,19 @@ def test_a_port_is_free_taken_or_closed() -> None:
     async def main() -> None:
         network = network_of()
         first, second = network.listen("127.0.0.1", 0), network.listen("127.0.0.1", 0)
-        assert first.number != second.number
-        with pytest.raises(ServerError, match=f"{first.number}: Address already in use"):
-            network.listen("127.0.0.1", first.number)
+        assert first.port != second.port
+        with pytest.raises(ServerError, match=f"{first.port}: Address already in use"):
+            network.listen("127.0.0.1", first.port)
         with pytest.raises(ServerError, match="no such port"):
             network.listen("127.0.0.1", 70_000)
-        early = await network.connect(first.number)  # nobody accepts yet, and nobody will
+        early = await network.connect(first.port)  # nobody accepts yet, and nobody will
         first.close()
         first.close()
         with pytest.raises(trio.BrokenResourceError):
             await early.receive_some()
         with pytest.raises(ConnectionRefusedError):
-            await network.connect(first.number)
-        assert network.listen("127.0.0.1", first.number).number == first.number
+            await network.connect(first.port)
+        assert network.listen("127.0.0.1", first.port).port == first.port
 
     virtual_run(main, seed=1)
 
@@ -234,7 +234,7 @@ def test_clients_have_addresses_of_their_own() -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(port.accept, lambda _, peer: peers.append(peer))
             for _ in range(3):
-                await network.connect(port.number)
+                await network.connect(port.port)
             await trio.testing.wait_all_tasks_blocked()
             port.close()
         assert len(set(peers)) == 3

@@ -35,11 +35,14 @@ FOUND = {
     "sessions-keep-first-offsets": "fetches are answered as asked",
     "generation-stays": "partitions are owned once",
     "truncation-keeps-last-epoch": "time goes on",
-    "followers-copy-no-epochs": "replicas agree",
+    "duplicates-are-appended": "logs know what they hold",
+    "one-marker-is-enough": "transactions move when all is stored",
+    "markers-do-not-follow-leaders": "markers go on",
+    "markers-leave-guards": "markers end verification",
     "marker-below-watermark-holds": "the last stable offset follows",
     "aborts-begin-at-their-marker": "transactions are whole",
     "log-end-misses-last-record": "offsets are dense",
-    "followers-append": "replicas agree",
+    "static-members-are-not-fenced": "former selves are fenced",
 }
 
 

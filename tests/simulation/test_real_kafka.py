@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import pytest
 
 from mockbroker.simulation import run
-from tests.support.real_kafka import RealKafka
+from tests.support.real_kafka import SEVERAL_NODES, RealKafka
 from tests.support.real_plans import BROKERS, CONFIGS, real_plan
 from tests.support.real_run import run_real
 
 SEEDS = {
-    3: ("transactions committed", "assignments taken", "step pause_broker", "step stop_broker"),
-    20: ("transactions committed", "assignments taken", "step stop_broker", "step crash_client"),
-    29: ("transactions committed", "admin requests answered", "step stop_broker"),
+    84: ("transactions committed", "assignments taken", "step pause_broker", "step stop_broker"),
+    11: ("transactions committed", "assignments taken", "step stop_broker", "step crash_client"),
+    18: ("transactions committed", "admin requests answered", "step stop_broker"),
 }
 """Each with what happens in it, whoever runs it."""
 
@@ -28,7 +28,9 @@ def kafka() -> Iterator[RealKafka]:
         yield kafka
 
 
+@pytest.mark.slow
 @pytest.mark.real_kafka
+@pytest.mark.xdist_group(SEVERAL_NODES)
 @pytest.mark.java
 @pytest.mark.parametrize("seed", SEEDS)
 def test_real_brokers_keep_the_laws(seed: int, kafka: RealKafka) -> None:

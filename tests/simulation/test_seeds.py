@@ -9,9 +9,16 @@ import pytest
 from mockbroker.simulation.many import result_of
 
 SEEDS_A_TEST = 25
+QUICK, ALL = 500, 1000
 
 
-@pytest.mark.parametrize("first", range(0, 1000, SEEDS_A_TEST))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(0, QUICK, SEEDS_A_TEST),
+        *(pytest.param(n, marks=pytest.mark.slow) for n in range(QUICK, ALL, SEEDS_A_TEST)),
+    ],
+)
 def test_every_law_holds(first: int) -> None:
     broken = []
     for seed in range(first, first + SEEDS_A_TEST):

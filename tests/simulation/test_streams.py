@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 import trio
 
-from mockbroker.actors.config import ListenerSpec, ServerConfig, ServerError, TopicSpec
+from mockbroker.server.config import ListenerSpec, ServerConfig, ServerError, TopicSpec
 from mockbroker.simulation.streams import (
     SimulatedCluster,
     Wires,

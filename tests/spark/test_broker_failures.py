@@ -144,7 +144,7 @@ def test_a_query_that_found_no_leader_goes_on_from_its_checkpoint(job: Job) -> N
     before = read_checkpoint(job.checkpoint)
     job.kafka.faults.add(
         match={"client_id": "adminclient-*", "api": "Metadata", "topic": "orders"},
-        do={"lie_metadata": {"error": "TOPIC_AUTHORIZATION_FAILED"}},
+        do={"falsify_metadata": {"error": "TOPIC_AUTHORIZATION_FAILED"}},
     )
     job.send()
     with pytest.raises(Exception, match=r"TopicAuthorizationException|LeaderNotAvailable"):

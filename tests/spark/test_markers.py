@@ -21,7 +21,7 @@ def append_transaction(
 ) -> None:
     """A whole transaction in partition 0: its records in one batch, then the marker."""
     partition = cluster.topics[topic].partitions[0]
-    now_ms = cluster.now_ms()
+    now_ms = cluster.runtime.now_ms()
     identity = {"producer_id": producer_id, "producer_epoch": 0}
     records = [Record(0, now_ms, None, value, ()) for value in values]
     batch = build_batch(records, base_sequence=0, transactional=True, **identity)

@@ -1,4 +1,4 @@
-"""The examples of docs/spark-faults.md, on the session that all tests of Spark share."""
+"""The examples of docs/howto/spark-faults.md, on the session that all tests of Spark share."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ ROWS = {
     "test_a_batch_that_fails_halfway_is_written_again": ["S266"],
 }
 
-for _name, _example in examples_of("spark-faults.md").items():
+for _name, _example in examples_of("howto/spark-faults.md").items():
     globals()[_name] = pytest.mark.covers(*ROWS[_name])(_example) if _name in ROWS else _example

@@ -1,4 +1,4 @@
-"""The examples of docs/spark.md: tests on the shared session, commands in their own processes."""
+"""Run the examples of docs/howto/spark.md: tests on one session, commands in own processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.java, pytest.mark.xdist_group("spar
 
 ROWS = {"test_a_crash_costs_nothing": ["S338"], "test_every_order_is_billed": ["S328"]}
 
-for _name, _example in examples_of("spark.md").items():
+for _name, _example in examples_of("howto/spark.md").items():
     globals()[_name] = pytest.mark.covers(*ROWS[_name])(_example) if _name in ROWS else _example
 
 
@@ -21,7 +21,7 @@ def test_the_programs_of_the_page_run_as_they_stand(tmp_path: Path) -> None:
     """All but its tests, which are run above, one by one."""
     runner = PageRunner(tmp_path, timeout_s=600)  # Spark starts slowly where much else runs
     try:
-        for block in blocks_of((ROOT / "docs" / "spark.md").read_text(encoding="utf-8")):
+        for block in blocks_of((ROOT / "docs" / "howto/spark.md").read_text(encoding="utf-8")):
             if not block.text.startswith("# test_"):
                 runner.run(block)
     finally:

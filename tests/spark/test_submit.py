@@ -90,9 +90,12 @@ def invoke(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "there is no APP to run"),
+        ((), "missing APP"),
         (("--topic", "t:x", "app.py"), "expected numbers"),
-        (("--bootstrap-server", "h:1", "--topic", "t:1", "app.py"), "describe a new one"),
+        (
+            ("--bootstrap-server", "h:1", "--topic", "t:1", "app.py"),
+            "options of a new cluster",
+        ),
     ],
 )
 def test_wrong_usage(arguments: tuple[str, ...], message: str) -> None:
@@ -170,7 +173,7 @@ class TestARun:
         assert list((folder.parent / "tmp").glob("mockbroker-*")) == []
 
 
-# Neither of them asks for a session: a program may, and docs/spark.md shows one that does.
+# Neither of them asks for a session: a program may, and docs/howto/spark.md shows one that does.
 
 TELLS = """
 import os, sys

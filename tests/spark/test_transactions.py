@@ -11,9 +11,7 @@ import pytest
 
 from mockbroker.client import Connection
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.partition import Partition
-from mockbroker.core.replication.network import LOSE, Message
-from mockbroker.core.txn.marker_sender import MARKER
+from mockbroker.core.replication.partition import Partition
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -184,9 +182,6 @@ def hanging(log: Log) -> Iterator[None]:
     """A transaction that its coordinator takes for committed, but the marker was lost."""
     transactional_id = f"{log.topic}-hanging"
 
-    def lose(message: Message) -> int | None:
-        return LOSE if (message.what, message.topic) == (MARKER, log.topic) else None
-
     def believe(cluster: CoreCluster) -> None:
         [(shard, found)] = [
             (shard, shard.transactions[transactional_id])
@@ -196,7 +191,10 @@ def hanging(log: Log) -> Iterator[None]:
         ]
         shard.marked(found, tuple(found.partitions))
 
-    log.kafka.call(lambda cluster: cluster.replication.network.hooks.append(lose))
+    lost = log.kafka.faults.add(
+        match={"between_brokers": True, "api": "WriteTxnMarkers", "topic": log.topic},
+        do={"drop_request": {}},
+    )
     try:
         with log.producer(transactional_id) as producer:
             producer.begin()
@@ -205,7 +203,7 @@ def hanging(log: Log) -> Iterator[None]:
             log.kafka.call(believe)
         yield
     finally:
-        log.kafka.call(lambda cluster: cluster.replication.network.hooks.remove(lose))
+        lost.remove()
 
 
 def abort_as_an_administrator(log: Log) -> None:
@@ -292,7 +290,7 @@ def test_duplicates_of_an_at_least_once_writer_are_dropped_by_their_key(
 def test_the_example_of_the_docs_reads_what_is_committed(steps: SparkKafka) -> None:
     steps.kafka.create_topic("bills")
     bills = Log(steps.kafka, "bills")
-    read_bills = doc_examples.module("exactly-once-jvm.md", "read_bills.py").read_bills
+    read_bills = doc_examples.module("howto/exactly-once.md", "read_bills.py").read_bills
     frame = read_bills(steps.spark, steps.kafka.bootstrap_servers)
     found: list[list[tuple[object, ...]]] = []
 

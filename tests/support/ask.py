@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from mockbroker.core.errors import ApiError
 from mockbroker.handlers import load_all
-from mockbroker.handlers.authorization import guarded
+from mockbroker.handlers.authorization import authorized
 from mockbroker.handlers.base import (
     APIS,
+    Api,
     ConnectionInfo,
     EncodedResponse,
     Outcome,
     Parked,
     RequestContext,
 )
+from mockbroker.handlers.error_responses import failure_response
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec, response_codec
 from mockbroker_protocol.headers import RequestHeader
@@ -33,13 +36,23 @@ def context(
     process = node.cluster.processes.get(broker)
     assert process is not None
     return RequestContext(
-        process.cluster,
+        node.cluster,
         process,
         listener,
         RequestHeader(int(key), version, 1, "tester"),
         connection or ConnectionInfo(1, "127.0.0.1", 50000),
         node.now_ms,
     )
+
+
+def handle(api: Api, ctx: RequestContext, request: object) -> Any:
+    """What a connection answers: an ApiError becomes the API's error response."""
+    try:
+        if ctx.cluster.authorizer is None:
+            return api.handle(ctx, request)
+        return authorized(api, ctx, request)
+    except ApiError as error:
+        return failure_response(api.key, ctx.api_version, request, error)
 
 
 def ask(node: Node, key: ApiKey, request: object, version: int | None = None, **where: Any) -> Any:
@@ -54,10 +67,7 @@ def ask(node: Node, key: ApiKey, request: object, version: int | None = None, **
     sent = b"".join(request_codec(key, version).encode(request))
     decoded, _ = request_codec(key, version).decode(memoryview(sent))
     surroundings = context(node, key, version, **where)
-    if node.cluster.authorizer is None:
-        answer = served.handle(surroundings, decoded)
-    else:
-        answer = guarded(served, surroundings, decoded)
+    answer = handle(served, surroundings, decoded)
     if isinstance(answer, Parked):
         answer = answer.response
     if isinstance(answer, Outcome):

@@ -41,8 +41,8 @@ class Asking:
         context = RequestContext(
             self.cluster, broker, "PLAINTEXT", header, self.connection, self.now_ms
         )
-        asked = self.engine.ask(self.cluster, context, request)
-        return [] if asked is None else [decision.rule.name for decision in asked[1]]
+        fired = self.engine.evaluate(context, request)
+        return [] if fired is None else [decision.rule.name for decision in fired[1]]
 
     def produce(self, *partitions: int, topic: str = "orders", **how: Any) -> list[str]:
         return self.ask(ApiKey.PRODUCE, produce(*partitions or (0,), topic=topic), **how)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.consumer.group import ConsumerGroup
-from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker_protocol.consumer_protocol import (
     ConsumerProtocolSubscription,
     TopicPartition,
@@ -75,7 +76,14 @@ class ConsumerNode(GroupNode):
         return self.beats(group, member, -1, **fields)
 
     def consumer_group(self, group: str = "g", broker: int = 1) -> ConsumerGroup:
-        return self.shard(group, broker).consumers.groups[group]
+        found = self.shard(group, broker).consumers.get(group)
+        assert found is not None
+        return found
+
+    def classic_group(self, group: str = "g", broker: int = 1) -> ClassicGroup:
+        found = self.shard(group, broker).classic.get(group)
+        assert found is not None
+        return found
 
     def owned(self, group: str, member: str, topic: str = "t") -> list[int]:
         """What a member owns of a topic."""

@@ -13,11 +13,9 @@ from hashlib import blake2b
 from typing import Any
 
 from mockbroker.core.groups.consumer.events import (
-    Answer,
     Change,
     ConsumerHeartbeat,
     ConsumerLeave,
-    ConsumerResult,
     Downgrade,
     Effect,
     RegexesResolved,
@@ -26,10 +24,10 @@ from mockbroker.core.groups.consumer.events import (
     Stored,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
-from mockbroker.core.groups.consumer.regex import compile_regex
 from mockbroker.core.groups.consumer.states import GroupState
 from mockbroker.core.groups.consumer.topics import TopicInfo
-from mockbroker.core.groups.events import Tick
+from mockbroker.core.groups.events import ConsumerResult, Reply, Tick
+from mockbroker.core.patterns import compile_pattern
 from mockbroker_protocol import ErrorCode
 
 NONE = ErrorCode.NONE
@@ -118,7 +116,7 @@ class Told:
         self.kind = kind
         self.fields = fields
 
-    def matches(self, answer: Answer) -> bool:
+    def matches(self, answer: Reply) -> bool:
         return (
             answer.slot == self.slot
             and isinstance(answer.result, self.kind)
@@ -150,7 +148,7 @@ class Playbook:
         self.stored: list[Change] = []
         self.looked_up: list[ResolveRegexes] = []
         self.downgrades: list[Downgrade] = []
-        self.answers: list[Answer] = []
+        self.answers: list[Reply] = []
 
     def __rshift__(self, event: object) -> Playbook:
         self.done()
@@ -165,7 +163,7 @@ class Playbook:
 
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Answer):
+            if isinstance(effect, Reply):
                 self.answers.append(effect)
             elif isinstance(effect, Store):
                 if self.storing is NONE:
@@ -175,7 +173,9 @@ class Playbook:
                 self.looked_up.append(effect)
                 found = {
                     regex: frozenset(
-                        name for name in self.topics.names() if compile_regex(regex).fullmatch(name)
+                        name
+                        for name in self.topics.names()
+                        if compile_pattern(regex).fullmatch(name)
                     )
                     for regex in effect.regexes
                 }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mockbroker.core.groups.shard import GroupShard
-from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import APIS, Parked
 from mockbroker_protocol import ApiKey
@@ -31,6 +31,7 @@ from mockbroker_protocol.messages.offset_fetch import (
 )
 from mockbroker_protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from mockbroker_protocol.records import Record, iter_records, split_batches
+from tests.support.ask import handle
 from tests.support.requests import Node
 
 SESSION_MS = 10_000
@@ -175,7 +176,7 @@ class GroupNode(Node):
     def advance(self, by_ms: int) -> None:
         """Let time pass, from deadline to deadline, as the timer actor does."""
         end_ms = self.now_ms + by_ms
-        timers = self.cluster.timers
+        timers = self.cluster.runtime.timers
         while (due_ms := timers.deadline_ms()) is not None and due_ms <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
             timers.run_due(self.now_ms)
@@ -196,8 +197,8 @@ class GroupNode(Node):
         frame = memoryview(bytearray(b"".join(codec.encode(request))))
         decoded, end = codec.decode(frame)
         assert end == len(frame)
-        ctx = self.ctx(version, broker=broker, client_id=client_id)
-        return Pending(APIS[int(key)].handle(ctx, decoded), key, version)
+        ctx = self.ctx(version, key=key, broker=broker, client_id=client_id)
+        return Pending(handle(APIS[int(key)], ctx, decoded), key, version)
 
     def ask(self, request: object, version: int | None = None, **options: Any) -> Any:
         """Send a request whose answer must be there at once."""

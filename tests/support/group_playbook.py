@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockbroker.core.groups.classic import ClassicGroup, GroupSettings
+from mockbroker.core.groups.classic import ClassicGroup, ClassicGroupSettings
 from mockbroker.core.groups.events import (
     Effect,
     Event,
@@ -108,7 +108,7 @@ def leave(slot: str, *members: str | Leaver) -> Leave:
 class Playbook:
     def __init__(self, group: ClassicGroup | None = None, **settings: Any) -> None:
         self.now_ms = START_MS
-        self.group = group or ClassicGroup("g", GroupSettings(**settings), START_MS)
+        self.group = group or ClassicGroup("g", ClassicGroupSettings(**settings), START_MS)
         self.storing = True
         self.moves: list[Moved] = []
         self.stored: list[Persist] = []

@@ -19,8 +19,8 @@ from typing import Any
 import trio
 import trio.testing
 
-from mockbroker.actors.server import ClusterServer
 from mockbroker.client.connection import decode_response, encode_request
+from mockbroker.server.cluster_server import ClusterServer
 from mockbroker_fixtures.cluster import open_cluster, server_config
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
@@ -270,7 +270,7 @@ class World:
         await self.settle()
         end_ms = self.now_ms + by_ms
         while self.now_ms < end_ms:
-            due_ms = self.server.cluster.timers.deadline_ms()
+            due_ms = self.server.cluster.runtime.timers.deadline_ms()
             until_ms = end_ms if due_ms is None else min(max(due_ms, self.now_ms + 1), end_ms)
             self.clock.jump((until_ms - self.now_ms) / 1000 + 2e-5)
             await trio.testing.wait_all_tasks_blocked()

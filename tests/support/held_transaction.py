@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.states import State
 from mockbroker_fixtures import Cluster
@@ -14,7 +14,7 @@ from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.describe_transactions import DescribeTransactionsRequest
 from tests.differential.session import Session
 from tests.differential.transacting import TV2, Producer, java_partition
-from tests.support.transactional_id import let_markers_go, lose_markers
+from tests.support.transactional_id import hold_markers, let_markers_go
 from tests.support.waiting import wait_until
 
 # An end that is decided waits for its markers; Dead and PrepareEpochFence are only ever on the way.
@@ -58,17 +58,15 @@ class Held:
             self._wait_until_pending(State.PREPARE_ABORT)
         elif state is not State.ONGOING:
             if state in PENDING:
-                lose_markers(self.kafka, self.name)
-                lose_markers(self.kafka, GROUP_METADATA_TOPIC, self._index)
+                hold_markers(self.kafka, self.name)
+                hold_markers(self.kafka, GROUP_METADATA_TOPIC, self._index)
             committed = state in (State.PREPARE_COMMIT, State.COMPLETE_COMMIT)
             answer = session.ask(p.end(committed=committed), TV2)
             p.epoch = answer.producer_epoch
             self.wait_for(state)
 
     def _hold_records(self) -> None:
-        self.kafka.call(
-            lambda cluster: cluster.hold_high_watermark(TRANSACTION_STATE_TOPIC, self._index)
-        )
+        self.kafka.hold_high_watermark(TRANSACTION_STATE_TOPIC, self._index)
 
     def _wait_until_pending(self, pending: State) -> None:
         wait_until(lambda: self.kafka.call(lambda _: self.machine.pending) is pending)
@@ -96,9 +94,7 @@ class Held:
         return str(self.described.transaction_state)
 
     def release(self) -> None:
-        self.kafka.call(
-            lambda cluster: cluster.release_high_watermark(TRANSACTION_STATE_TOPIC, self._index)
-        )
+        self.kafka.hold_high_watermark(TRANSACTION_STATE_TOPIC, self._index, release=True)
         if self._finish is not None:
             assert self._finish().error_code == ErrorCode.CONCURRENT_TRANSACTIONS
             self._finish = None

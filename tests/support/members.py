@@ -283,7 +283,7 @@ def look(kafka: Cluster, group: str) -> Look:
 def _look(cluster: Any, group: str) -> Look:
     topic = cluster.topics["__consumer_offsets"]
     partition = topic.partitions[cluster.find_coordinator_partition(group)]
-    found = cluster.brokers[partition.leader_id].groups.shard_of(group).groups.get(group)
+    found = cluster.brokers[partition.leader_id].groups.shard_of(group).classic.get(group)
     if found is None:
         return Look(State.DEAD.value, -1, {})
     owned = {

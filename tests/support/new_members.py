@@ -77,7 +77,7 @@ def _look(cluster: Any, group: str) -> NewLook:
     topic = cluster.topics["__consumer_offsets"]
     partition = topic.partitions[cluster.find_coordinator_partition(group)]
     shard = cluster.brokers[partition.leader_id].groups.shard_of(group)
-    found: ConsumerGroup | None = shard.consumers.groups.get(group)
+    found: ConsumerGroup | None = shard.consumers.get(group)
     if found is None:
         return NewLook("Dead", -1, {}, {})
     names = {topic_id: topic.name for topic_id, topic in cluster.topics_by_id.items()}

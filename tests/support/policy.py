@@ -1,7 +1,8 @@
 """House rules of a test run: who shares a worker, what may be missing, what may skip.
 
 - Suites that share something expensive run on one worker: Spark and the real broker have one group
-  each, Java tests one for each module (their JVM is a module's fixture).
+  each, Java tests one for each module (their JVM is a module's fixture). A test that names a group
+  itself keeps it, as those that start several real brokers.
 - Suites that may have to download their tools' packages first have a longer timeout.
 - A tool that is not installed skips the tests that need it, and says so.
 - A skip has a reason. In CI only the tests listed in `tests/ci_skips.txt` may skip at all, so that
@@ -38,12 +39,6 @@ GROUP_PER_MODULE = ("java",)
 
 def in_ci() -> bool:
     return os.environ.get("CI", "").lower() in ("1", "true", "yes")
-
-
-def bare(node_id: str) -> str:
-    """The node id without the `@group` that xdist appends."""
-    head, at, tail = node_id.rpartition("@")
-    return head if at and "]" not in tail and "::" not in tail and "::" in head else node_id
 
 
 @functools.cache
@@ -86,7 +81,7 @@ def _object_to_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
     if report.outcome != "skipped" or hasattr(report, "wasxfail"):
         return
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-    problem = objection(bare(report.nodeid), reason, ci=in_ci(), allowed=allowed_skips())
+    problem = objection(report.nodeid, reason, ci=in_ci(), allowed=allowed_skips())
     if problem is not None:
         report.outcome = "failed"
         report.longrepr = problem

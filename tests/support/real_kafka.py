@@ -31,6 +31,19 @@ from typing import Self
 
 from tests.support.maven import jars, java
 
+SEVERAL_NODES = "real_kafka: several nodes"
+"""The group of the tests that start clusters of several nodes: one at a time, beside the tests that
+have one node, which are a group as well."""
+
+SHARED_CONFIGS = {
+    # By default a transaction that took too long is looked for every ten seconds, and members of
+    # the new protocol hear of a rebalance every five.
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "group.consumer.heartbeat.interval.ms": "200",
+    "group.consumer.min.heartbeat.interval.ms": "200",
+}
+"""Of the one real broker that the tests of clients share, and of ours beside it."""
+
 LOW_MEMORY_JVM_FLAGS = (
     "-Xms64m",
     "-Xmx384m",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mockbroker.core.events import Event, IsrChanged, LeaderChanged
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker.handlers.base import Parked
 from mockbroker_protocol.messages.produce import PartitionProduceResponse
@@ -32,7 +32,7 @@ class Replicas(Node):
             configs={key.replace("_", "."): value for key, value in topic_configs.items()},
         )
         self._key = topic.partitions[0].key
-        self.cluster.on_event.append(self.events.append)
+        self.cluster.runtime.on_event.append(self.events.append)
 
     @property
     def partition(self) -> Partition:
@@ -46,7 +46,7 @@ class Replicas(Node):
     def advance(self, by_ms: int) -> None:
         """Move on from deadline to deadline, as the cluster's clock does."""
         until_ms = self.now_ms + by_ms
-        timers = self.cluster.timers
+        timers = self.cluster.runtime.timers
         while (due_ms := timers.deadline_ms()) is not None and due_ms <= until_ms:
             self.now_ms = max(self.now_ms, due_ms)
             timers.run_due(self.now_ms)
@@ -70,11 +70,11 @@ class Replicas(Node):
 
     def hold(self, *node_ids: int) -> None:
         for node_id in node_ids:
-            self.cluster.lag_follower("t", 0, node_id, hold=True)
+            self.cluster.lag_follower("t", 0, node=node_id)
 
     def release(self, *node_ids: int) -> None:
         for node_id in node_ids:
-            self.cluster.release_follower("t", 0, node_id)
+            self.cluster.lag_follower("t", 0, node=node_id, release=True)
 
     # -- looking -----------------------------------------------------------------------------------
 

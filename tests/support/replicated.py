@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import PartitionMetadata
 
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import TIMEOUT_S, admin_client
 
@@ -41,11 +41,11 @@ class Brokers:
 
     def hold(self, *node_ids: int) -> None:
         for node_id in node_ids:
-            self.do(lambda c, n=node_id: c.lag_follower(TOPIC, 0, n, hold=True))  # type: ignore[misc]
+            self.do(lambda c, n=node_id: c.lag_follower(TOPIC, 0, node=n))  # type: ignore[misc]
 
     def release(self, *node_ids: int) -> None:
         for node_id in node_ids:
-            self.do(lambda c, n=node_id: c.release_follower(TOPIC, 0, n))  # type: ignore[misc]
+            self.do(lambda c, n=node_id: c.lag_follower(TOPIC, 0, node=n, release=True))  # type: ignore[misc]
 
     def partition(self, look: Callable[[Partition], T], topic: str = TOPIC) -> T:
         """What `look` sees of the partition."""

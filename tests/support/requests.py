@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mockbroker.core.broker import BrokerSpec
+from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker.handlers.base import ConnectionInfo, Parked, RequestContext
 from mockbroker.handlers.fetch import fetch
 from mockbroker.handlers.produce import produce
+from mockbroker_protocol import ApiKey
 from mockbroker_protocol.headers import RequestHeader
 from mockbroker_protocol.messages.fetch import (
     FetchPartition,
@@ -47,7 +48,7 @@ class Node:
 
     def advance(self, by_ms: int) -> None:
         self.now_ms += by_ms
-        self.cluster.timers.run_due(self.now_ms)
+        self.cluster.runtime.timers.run_due(self.now_ms)
 
     def topic(self, name: str = "t", partitions: int = 1, **configs: str) -> Partition:
         """Create a topic on all brokers and return its first partition; `a_b` means config a.b."""
@@ -60,15 +61,20 @@ class Node:
         return topic.partitions[0]
 
     def ctx(
-        self, version: int, *, broker: int = 1, client_id: str | None = "tester"
+        self,
+        version: int,
+        *,
+        key: int = ApiKey.PRODUCE,
+        broker: int = 1,
+        client_id: str | None = "tester",
     ) -> RequestContext:
         process = self.cluster.processes.get(broker)
         assert process is not None
         return RequestContext(
-            process.cluster,
+            self.cluster,
             process,
             "PLAINTEXT",
-            RequestHeader(0, version, 1, client_id),
+            RequestHeader(int(key), version, 1, client_id),
             ConnectionInfo(1, "127.0.0.1", 50000),
             self.now_ms,
         )
@@ -112,7 +118,8 @@ class Node:
         Fields of the request and of its partitions may be given by name.
         """
         return fetch(
-            self.ctx(version, broker=broker), fetch_request(self.cluster, wanted, version, **more)
+            self.ctx(version, key=ApiKey.FETCH, broker=broker),
+            fetch_request(self.cluster, wanted, version, **more),
         )
 
     def fetched(self, *wanted: tuple[str, int, int], **more: Any) -> PartitionData:

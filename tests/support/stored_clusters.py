@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from mockbroker.core.broker import BrokerSpec
+from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker.core.snapshot.builder import Builder
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.changes import image_frames
@@ -25,14 +25,16 @@ class Stored:
 
     def __init__(self, cluster: Cluster) -> None:
         self.calls = 0
-        self.recorder = cluster.recorder = Recorder(cluster, self._called)
+        self.recorder = Recorder(cluster, self._called)
+        cluster.record_with(self.recorder)
         self.data = bytearray(whole(self.recorder.whole()))
 
     def resumed(self, **options: Any) -> Cluster:
         """A new process goes on with the file: the cluster that it has then."""
         image = loaded(self.data)
         cluster = revived(image, **options)
-        self.recorder = cluster.recorder = Recorder(cluster, self._called)
+        self.recorder = Recorder(cluster, self._called)
+        cluster.record_with(self.recorder)
         self.recorder.resume(image)
         return cluster
 

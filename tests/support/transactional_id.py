@@ -5,9 +5,7 @@ from __future__ import annotations
 from confluent_kafka import TopicPartition
 
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.replication.network import LOSE, Message
-from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
-from mockbroker.core.txn.marker_sender import MARKER
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import open_consumer, poll, values
@@ -45,21 +43,21 @@ def wait_for_state(kafka: Cluster, wanted: str) -> None:
     wait_until(lambda: state(kafka) == wanted, what=wanted)
 
 
-def lose_markers(kafka: Cluster, topic: str = "t", partition: int = 0) -> None:
-    """Let no marker come through to a partition: an end that is decided stays so.
-
-    The coordinator sends them again and again.
-    """
-
-    def lost(message: Message) -> int | None:
-        there = (message.topic, message.partition) == (topic, partition)
-        return LOSE if message.what == MARKER and there else None
-
-    kafka.call(lambda cluster: cluster.replication.network.hooks.append(lost))
+def hold_markers(kafka: Cluster, topic: str = "t", partition: int = 0) -> None:
+    """Let no marker come through to a partition: an end that is decided stays so."""
+    kafka.faults.add(
+        match={
+            "between_brokers": True,
+            "api": "WriteTxnMarkers",
+            "topic": topic,
+            "partition": partition,
+        },
+        do={"hold": {}},
+    )
 
 
 def let_markers_go(kafka: Cluster) -> None:
-    kafka.call(lambda cluster: cluster.replication.network.hooks.clear())
+    kafka.faults.clear()
 
 
 def committed(kafka: Cluster, count: int, partition: int = 0) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.core.txn.machine import TransactionalId
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker_protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest

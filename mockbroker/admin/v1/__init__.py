@@ -1,5 +1,5 @@
-"""The admin API under `/v1`: watch a cluster, steer it, break it, and say what must have been.
+"""The admin API under `/v1`: views of a cluster, its clock, fault plans, journal and snapshots.
 
-Each endpoint is declared once, with the structs it takes and gives; the dispatcher and the OpenAPI
-document are made from the declarations.
+Each endpoint is declared once, with the structs of its input and output. The dispatcher and the
+OpenAPI document are made from the declarations.
 """

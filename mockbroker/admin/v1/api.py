@@ -1,4 +1,4 @@
-"""What every endpoint is handed: the cluster's server, and the way to its thread."""
+"""What all endpoints share: the cluster's server, and calls in its thread."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import trio
 from mockbroker.admin.bridge import Bridge
 
 if TYPE_CHECKING:
-    from mockbroker.actors.server import ClusterServer
     from mockbroker.core.cluster import Cluster
+    from mockbroker.server.cluster_server import ClusterServer
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class Api:
 
 
 class Signal:
-    """Set in the cluster's thread, waited for in the admin's; setting twice counts once."""
+    """An event set in the cluster's thread and awaited in the admin's."""
 
     def __init__(self) -> None:
         self._here = trio.lowlevel.current_trio_token()
@@ -44,12 +44,12 @@ class Signal:
         try:
             self._here.run_sync_soon(self._wake, idempotent=True)
         except trio.RunFinishedError:
-            return  # nobody waits any more
+            return  # the admin side has stopped
 
     def _wake(self) -> None:
         self._event.set()
 
     async def wait(self) -> None:
-        """Wait until it is set, and make it ready for the next time."""
+        """Wait until it is set, and unset it."""
         await self._event.wait()
         self._event = trio.Event()

@@ -1,4 +1,4 @@
-"""Clients by their ids: what they asked for, and how long it took."""
+"""Clients by their ids: their requests, bytes and Fetch times."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from mockbroker.admin.v1.endpoint import Call, Endpoint
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.views.clients import ClientCounts, ClientView
 
-PAGE_ENTRIES = 2_000  # counted at one go, between the requests of clients
+PAGE_ENTRIES = 2_000  # counted without a pause for requests of clients
 
 
 def endpoints(api: Api) -> list[Endpoint]:
     async def clients(call: Call) -> list[ClientView]:  # noqa: ARG001
-        journal = api.server.cluster.journal
+        journal = api.server.cluster.runtime.journal
         if journal is None:
-            raise ProblemError(
-                409, "no journal", "this cluster keeps none: its journal_bytes are 0"
-            )
+            raise ProblemError(409, "no journal", "journal_bytes is 0")
         counts, after, last = ClientCounts(), 0, journal.last_seq
         while after < last:
             since = after
@@ -31,7 +29,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         Endpoint(
             "GET",
             "/v1/clients",
-            "What clients asked for, and how long that took",
+            "Requests, bytes and Fetch times by client id",
             clients,
             list[ClientView],
             problems=(409,),

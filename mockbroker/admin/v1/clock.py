@@ -1,17 +1,17 @@
-"""The cluster's clock: look at it, freeze it, change its rate, move it on."""
+"""The cluster's clock: show it, freeze it, change its rate, advance it."""
 
 from __future__ import annotations
 
 import msgspec
 
-from mockbroker.actors.clock import steerable_clock
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint
 from mockbroker.core.errors import ActionError
-from mockbroker.core.faults.convert import Ms
-from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.timing.clock_domains import find_domain
+from mockbroker.core.validation import Ms, ValidationError
+from mockbroker.server.clock.cluster_clock import adjustable_clock
 
-# Real time; moving on by a week runs all that falls due in it.
+# Real time. An advance of a week runs all timers that are due in it.
 ADVANCE_TIMEOUT_S = 120.0
 
 
@@ -25,8 +25,9 @@ class ClockView(msgspec.Struct, frozen=True):
 class ClockChange(msgspec.Struct, frozen=True):
     """What to do, in this order: `freeze` (or, with false, thaw), set a `rate`, `advance_ms`.
 
-    `only` names one part of the cluster that the advance is for: "retention", "groups",
-    "group:ID" or "transactions". Members that are connected are spared unless told otherwise.
+    `only` advances the time of one part of the cluster: "retention", "compaction", "groups",
+    "group:ID" or "transactions". With `spare_connected`, sessions of connected members do not
+    expire.
     """
 
     freeze: bool | None = None
@@ -46,9 +47,9 @@ def endpoints(api: Api) -> list[Endpoint]:
     async def change(call: Call) -> ClockView:
         wanted: ClockChange = call.body
         if wanted.freeze is not None and wanted.rate is not None:
-            raise RuleError("rate", "freeze and rate contradict each other")
+            raise ValidationError("rate", "freeze and rate exclude each other")
         if wanted.only is not None and wanted.advance_ms is None:
-            raise RuleError("only", "it is for advance_ms, which is missing")
+            raise ValidationError("only", "it needs advance_ms")
 
         async def carry_out() -> ClockView:
             _rate()
@@ -59,11 +60,11 @@ def endpoints(api: Api) -> list[Endpoint]:
 
     path = "/v1/clock"
     return [
-        Endpoint("GET", path, "The cluster's time", show, ClockView, problems=(409,)),
+        Endpoint("GET", path, "The cluster's clock", show, ClockView, problems=(409,)),
         Endpoint(
             "POST",
             path,
-            "Freeze, run faster, move on",
+            "Freeze, advance or change the rate of the clock",
             change,
             ClockView,
             body=ClockChange,
@@ -73,28 +74,28 @@ def endpoints(api: Api) -> list[Endpoint]:
 
 
 def _rate() -> float:
-    """In the cluster's run. Raises ActionError where its clock cannot be steered."""
+    """In the cluster's run. Raises ActionError where its clock is not an AdjustableClock."""
     try:
-        return steerable_clock().rate
+        return adjustable_clock().rate
     except RuntimeError as error:
         raise ActionError(str(error)) from None
 
 
 async def _change(api: Api, wanted: ClockChange) -> None:
-    """In the cluster's run. Raises RuleError, and then nothing has changed."""
+    """In the cluster's run. Raises ValidationError, and then nothing has changed."""
     server = api.server
     if wanted.only is not None:
         try:
-            server.cluster.time_scopes.find(wanted.only)
+            find_domain(server.cluster, wanted.only)
         except ValueError as error:
-            raise RuleError("only", str(error)) from None
+            raise ValidationError("only", str(error)) from None
     rate = wanted.rate if wanted.freeze is None else 1.0 - wanted.freeze
     if rate is not None:
         try:
             server.set_clock_rate(rate)
         except ValueError as error:
-            raise RuleError("rate", str(error)) from None
+            raise ValidationError("rate", str(error)) from None
     if wanted.advance_ms is not None:
-        await server.move_on(
+        await server.advance_clock(
             wanted.advance_ms, only=wanted.only, spare_connected=wanted.spare_connected
         )

@@ -1,4 +1,4 @@
-"""Looking: brokers, topics, records, groups, lag, transactions, connections."""
+"""Views: brokers, topics, records, groups, lag, transactions, connections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.faults.convert import Range
+from mockbroker.core.validation import Range
 from mockbroker.core.views.brokers import BrokerView, ClusterView, broker_views, cluster_view
 from mockbroker.core.views.groups import GroupView, LagView, group_views, lag_views
 from mockbroker.core.views.topics import (
@@ -38,7 +38,7 @@ RECORDS_MAX = 1_000
 
 
 class RecordsQuery(msgspec.Struct):
-    """`offset` is where to begin, `broker` whose replica to read instead of the leader's."""
+    """`offset` is the first one; the replica of `broker` is read, by default the leader's."""
 
     offset: Annotated[int, Range(0, 2**63 - 1)] = 0
     limit: Annotated[int, Range(1, RECORDS_MAX)] = 100
@@ -54,7 +54,7 @@ class TopicQuery(msgspec.Struct):
 
 
 class ConnectionView(msgspec.Struct, frozen=True):
-    """A client that is connected now."""
+    """A connected client."""
 
     connection: int
     broker: int
@@ -64,7 +64,7 @@ class ConnectionView(msgspec.Struct, frozen=True):
 
 
 def endpoints(api: Api) -> list[Endpoint]:
-    def told(view: Callable[[Cluster], object]) -> Callable[[Call], Awaitable[object]]:
+    def show(view: Callable[[Cluster], object]) -> Callable[[Call], Awaitable[object]]:
         async def look(call: Call) -> object:  # noqa: ARG001
             return await api.cluster(view)
 
@@ -117,9 +117,9 @@ def endpoints(api: Api) -> list[Endpoint]:
         return Endpoint("GET", path, summary, call, answer, query, problems=problems)
 
     return [
-        get("/v1/cluster", "The cluster as a whole", told(cluster_view), ClusterView),
-        get("/v1/brokers", "The brokers", told(broker_views), list[BrokerView]),
-        get("/v1/topics", "The topics", told(topic_views), list[TopicView]),
+        get("/v1/cluster", "The cluster as a whole", show(cluster_view), ClusterView),
+        get("/v1/brokers", "The brokers", show(broker_views), list[BrokerView]),
+        get("/v1/topics", "The topics", show(topic_views), list[TopicView]),
         get(one, "One topic", topic, TopicView, problems=gone),
         get(f"{one}/partitions", "Its partitions", partitions, list[PartitionView], problems=gone),
         get(part, "One partition", partition, PartitionView, problems=gone),
@@ -134,24 +134,27 @@ def endpoints(api: Api) -> list[Endpoint]:
         ),
         get(
             "/v1/producers",
-            "Producers, by the partitions that remember them",
+            "Producers by partition",
             producers,
             list[StoredProducerView],
             TopicQuery,
             gone,
         ),
-        get("/v1/groups", "The groups", told(group_views), list[GroupView]),
-        get("/v1/lag", "How far groups are behind", lag, list[LagView], LagQuery),
+        get("/v1/groups", "The groups", show(group_views), list[GroupView]),
+        get("/v1/lag", "Lag of groups", lag, list[LagView], LagQuery),
         get(
-            "/v1/transactions", "Transactional ids", told(transaction_views), list[TransactionView]
+            "/v1/transactions",
+            "Transactional ids",
+            show(transaction_views),
+            list[TransactionView],
         ),
         get(
             "/v1/transactions/open",
-            "Transactions without a marker yet",
-            told(open_transaction_views),
+            "Open transactions by partition",
+            show(open_transaction_views),
             list[OpenTransactionView],
         ),
-        get("/v1/connections", "Who is connected", connections, list[ConnectionView]),
+        get("/v1/connections", "Connections", connections, list[ConnectionView]),
     ]
 
 
@@ -166,7 +169,7 @@ def connection_views(api: Api) -> list[ConnectionView]:
                 client_software=f"{info.software_name} {info.software_version}",
                 principal=info.principal,
             )
-            for node_id, host in api.server.hosts.items()
+            for node_id, host in api.server.socket_servers.items()
             for info in host.clients()
         ),
         key=lambda view: view.connection,

@@ -1,4 +1,4 @@
-"""The controller: who it is, the states of what it looks after, and how they came about."""
+"""The controller, and the states of partitions and replicas with their history."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint
-from mockbroker.core.faults.convert import Range
 from mockbroker.core.replication.states import HISTORY_MAX
+from mockbroker.core.validation import Range
 from mockbroker.core.views.controller import (
     ControllerView,
     StateChangeView,
@@ -23,7 +23,7 @@ class TopicQuery(msgspec.Struct):
 
 
 class HistoryQuery(msgspec.Struct):
-    """The last `limit` steps, of everything or of one topic."""
+    """The last `limit` changes, of all topics or of one."""
 
     topic: str | None = None
     limit: Annotated[int, Range(1, HISTORY_MAX)] = 1_000
@@ -48,7 +48,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         Endpoint(
             "GET",
             "/v1/controller/history",
-            "How those states came about",
+            "History of these states",
             history,
             list[StateChangeView],
             HistoryQuery,

@@ -1,4 +1,4 @@
-"""Which broker coordinates what, and by which partition."""
+"""Coordinators of groups and transactional ids, and their partitions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint
-from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.validation import ValidationError
 from mockbroker.core.views.coordinators import (
     CoordinatorView,
     group_coordinator_view,
@@ -15,7 +15,7 @@ from mockbroker.core.views.coordinators import (
 
 
 class CoordinatorQuery(msgspec.Struct):
-    """One of the two."""
+    """Exactly one of the two."""
 
     group: str | None = None
     transactional_id: str | None = None
@@ -29,13 +29,13 @@ def endpoints(api: Api) -> list[Endpoint]:
             return await api.cluster(lambda c: group_coordinator_view(c, group))
         if group is None and transactional_id is not None:
             return await api.cluster(lambda c: transaction_coordinator_view(c, transactional_id))
-        raise RuleError("", "either a group or a transactional_id is asked for")
+        raise ValidationError("", "exactly one of group and transactional_id is required")
 
     return [
         Endpoint(
             "GET",
             "/v1/coordinator",
-            "Who coordinates a group or transactional id, and by which partition",
+            "Coordinator and partition of a group or transactional id",
             coordinator,
             CoordinatorView,
             CoordinatorQuery,

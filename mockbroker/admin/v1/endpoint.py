@@ -12,8 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mockbroker.admin.v1.problems import MEDIA_TYPE, Problem, ProblemError, problem_of
-from mockbroker.core.faults.convert import convert
-from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.validation import ValidationError, convert
 
 if TYPE_CHECKING:
     from mockbroker.core.faults.schemas import InputSchemas
@@ -39,12 +38,11 @@ class Call(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """What can be asked at one path by one method.
+    """One method of one path.
 
-    `body` is the struct of the JSON body, or `dict` where the body is checked further in; then
-    `body_schema` tells it. `answer` is what comes back: a struct, or a list of them; an endpoint
-    whose answer is no JSON, but of a type in `media`, answers by itself. `problems` are the
-    statuses beside those that any endpoint may have.
+    `body` is the struct of the JSON body, or `dict` where `call` checks the body; then
+    `body_schema` returns its schema. `answer` is a struct or a list of structs; an answer that is
+    not JSON has a type in `media`. `problems` are the statuses beside those of all endpoints.
     """
 
     method: str
@@ -102,7 +100,7 @@ def problem_response(problem: Problem) -> Response:
 
 
 def failed(error: Exception) -> Response:
-    """The answer to what could not be done; an error that nobody foresaw is logged."""
+    """The response to an error; an unexpected one is logged."""
     problem = problem_of(error)
     if problem is None:
         log.error("the admin API failed", exc_info=error)
@@ -115,7 +113,9 @@ async def _body(request: Request, kind: Any) -> Any:
         return None
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if declared != JSON:
-        raise ProblemError(415, "not JSON", f"a body is {JSON} here, not {declared or 'nothing'}")
+        raise ProblemError(
+            415, "not JSON", f"the content type must be {JSON}, not {declared or 'empty'}"
+        )
     data = bytearray()
     async for piece in request.stream():
         data += piece
@@ -126,12 +126,12 @@ async def _body(request: Request, kind: Any) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProblemError(400, "not JSON", f"the body cannot be read: {error}") from None
     if not isinstance(decoded, dict):
-        raise RuleError("", f"a body is an object, not {type(decoded).__name__}")
+        raise ValidationError("", f"the body must be an object, not {type(decoded).__name__}")
     return decoded if kind is dict else convert(decoded, kind, "")
 
 
 def _query(request: Request, kind: type[msgspec.Struct]) -> Any:
-    """The query as a struct: numbers where the field takes them, lists of what is repeated."""
+    """The query as a struct; a repeated parameter is a list."""
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
     data: dict[str, object] = {}
     for name in request.query_params:
@@ -141,7 +141,7 @@ def _query(request: Request, kind: type[msgspec.Struct]) -> Any:
 
 
 def _typed(text: str, kind: Any) -> object:
-    """A parameter's text as its field's type takes it."""
+    """The value of a parameter, by its field's type; the text if that does not fit."""
     options = _leaves(kind)
     if bool in options and text in ("true", "false"):
         return text == "true"

@@ -1,4 +1,4 @@
-"""Rules: add, look at, wait for, take away; what they hold, and cluster actions by hand."""
+"""Fault plans: add, list, wait for, remove. Held exchanges, and cluster actions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from starlette.responses import Response
 from mockbroker.admin.v1.api import Api, Signal
 from mockbroker.admin.v1.endpoint import Call, Endpoint
 from mockbroker.admin.v1.problems import ProblemError
-from mockbroker.core.faults.actions import parse_action, perform
-from mockbroker.core.faults.convert import Ms, Range, to_data
+from mockbroker.core.actions import ACTIONS, parse_action
 from mockbroker.core.faults.engine import ActiveRule, FaultEngine, engine_of
-from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.faults.export import Format, exported
 from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.rules import api_name, parse_plan
 from mockbroker.core.faults.schemas import InputSchemas
 from mockbroker.core.journal.plain import plain
+from mockbroker.core.validation import Ms, Range, ValidationError, to_data
 
 T = TypeVar("T")
 
@@ -30,15 +29,15 @@ EXPORT_MEDIA: Mapping[Format, str] = {"yaml": "application/yaml", "python": "tex
 class RuleView(msgspec.Struct, frozen=True):
     """A rule in force. `left` is None where its hits are not limited; `why` is one sentence.
 
-    `failed` counts, by condition, the requests for which it was the first that did not hold, and
-    `stopped` those that matched and were held back by a part of `when`.
+    `asked` and `matched` count requests. `failed` counts them by the first condition that did not
+    hold, `stopped` those that matched by the part of `when` that stopped the rule.
     """
 
     name: str
-    set: str
+    plan: str
     hits: int
     left: int | None
-    asked: int
+    evaluated: int
     matched: int
     failed: dict[str, int]
     stopped: dict[str, int]
@@ -46,8 +45,8 @@ class RuleView(msgspec.Struct, frozen=True):
     why: str
 
 
-class SetView(msgspec.Struct, frozen=True):
-    """A set as it was given, and its rules as they are."""
+class PlanView(msgspec.Struct, frozen=True):
+    """A plan as it was added, and its rules as they are now."""
 
     name: str
     plan: dict[str, Any]
@@ -77,7 +76,7 @@ class HeldView(msgspec.Struct, frozen=True):
 
 
 class Release(msgspec.Struct, frozen=True):
-    """What becomes of what is held: fields of it changed by path first, then the verdict.
+    """`edit` changes fields by path; then `verdict` decides about the held exchange.
 
     `error` is the code's name or number, for the verdict "answer".
     """
@@ -96,22 +95,22 @@ class FaultEndpoints:
     async def _engine(self, function: Callable[[FaultEngine], T]) -> T:
         return await self._api.cluster(lambda cluster: function(engine_of(cluster)))
 
-    async def sets(self, call: Call) -> list[SetView]:  # noqa: ARG002
-        return await self._engine(lambda engine: [_set(engine, name) for name in engine.plans])
+    async def plans(self, call: Call) -> list[PlanView]:  # noqa: ARG002
+        return await self._engine(lambda engine: [_plan(engine, name) for name in engine.plans])
 
-    async def add(self, call: Call) -> SetView:
-        def put(engine: FaultEngine) -> SetView:
+    async def add(self, call: Call) -> PlanView:
+        def put(engine: FaultEngine) -> PlanView:
             plan = parse_plan(call.body, engine.free_name())
             engine.add(plan)
-            return _set(engine, plan.name)
+            return _plan(engine, plan.name)
 
         return await self._engine(put)
 
-    async def show(self, call: Call) -> SetView:
+    async def show(self, call: Call) -> PlanView:
         name = call.path["name"]
         return await self._engine(
-            lambda engine: _set(
-                engine, name if name in engine.plans else engine.rule(name).set_name
+            lambda engine: _plan(
+                engine, name if name in engine.plans else engine.rule(name).plan_name
             )
         )
 
@@ -130,7 +129,7 @@ class FaultEndpoints:
         view = await self._engine(lambda engine: _rule(engine, rule))
         if waiting.cancelled_caught:
             detail = f"not {wanted.hits} hits in {wanted.timeout_ms} ms: {view.why}"
-            raise ProblemError(408, "it has not fired", detail)
+            raise ProblemError(408, "timeout", detail)
         return view
 
     async def remove(self, call: Call) -> None:
@@ -152,10 +151,10 @@ class FaultEndpoints:
 
     async def act(self, call: Call) -> dict[str, Any]:
         if len(call.body) != 1:
-            raise RuleError("", "give one action: {NAME: {arguments}}")
+            raise ValidationError("", "give one action: {NAME: {arguments}}")
         [(name, data)] = call.body.items()
         arguments = parse_action(name, data)
-        await self._api.cluster(lambda cluster: perform(cluster, name, arguments))
+        await self._api.cluster(lambda cluster: cluster.perform(ACTIONS[name], arguments))
         return {name: to_data(arguments)}
 
 
@@ -164,24 +163,24 @@ def endpoints(api: Api) -> list[Endpoint]:
     one = "/v1/faults/{name}"
     gone, taken = (404,), (409,)
     return [
-        Endpoint("GET", "/v1/faults", "The sets in force", do.sets, list[SetView]),
+        Endpoint("GET", "/v1/faults", "Rules in force, by plan", do.plans, list[PlanView]),
         Endpoint(
             "POST",
             "/v1/faults",
-            "Add a set",
+            "Add a plan, or one rule",
             do.add,
-            SetView,
+            PlanView,
             body=dict,
             body_schema=InputSchemas.plan,
             status=201,
             problems=taken,
         ),
-        Endpoint("DELETE", "/v1/faults", "Take all away", do.clear, None, status=204),
-        Endpoint("GET", one, "A set, or the set of a rule", do.show, SetView, problems=gone),
+        Endpoint("DELETE", "/v1/faults", "Remove all rules", do.clear, None, status=204),
+        Endpoint("GET", one, "A plan, or the plan of a rule", do.show, PlanView, problems=gone),
         Endpoint(
             "DELETE",
             one,
-            "Take a set or a rule away",
+            "Remove a plan or a rule",
             do.remove,
             None,
             status=204,
@@ -190,7 +189,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         Endpoint(
             "POST",
             f"{one}/wait",
-            "Wait until it has fired",
+            "Wait until a rule has fired",
             do.wait,
             RuleView,
             body=HitsWait,
@@ -199,17 +198,17 @@ def endpoints(api: Api) -> list[Endpoint]:
         Endpoint(
             "GET",
             "/v1/export/faults",
-            "The sets in force, as a file of rules or as Python",
+            "The rules in force, as YAML or Python",
             do.export,
             None,
             ExportQuery,
             media=tuple(EXPORT_MEDIA.values()),
         ),
-        Endpoint("GET", "/v1/held", "What rules hold", do.held, list[HeldView]),
+        Endpoint("GET", "/v1/held", "Held requests", do.held, list[HeldView]),
         Endpoint(
             "POST",
             "/v1/held/{id:int}",
-            "Let it go",
+            "Release a held request",
             do.decide,
             None,
             body=Release,
@@ -219,7 +218,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         Endpoint(
             "POST",
             "/v1/actions",
-            "Do something to the cluster",
+            "Carry out an action",
             do.act,
             dict[str, Any],
             body=dict,
@@ -229,25 +228,25 @@ def endpoints(api: Api) -> list[Endpoint]:
     ]
 
 
-def _set(engine: FaultEngine, name: str) -> SetView:
+def _plan(engine: FaultEngine, name: str) -> PlanView:
     plan = engine.plans[name]
     rules = [engine.rules[each.name] for each in plan.rules if each.name in engine.rules]
-    return SetView(name, dict(plan.to_data()), [_rule(engine, rule) for rule in rules])
+    return PlanView(name, dict(plan.to_data()), [_rule(engine, rule) for rule in rules])
 
 
 def _rule(engine: FaultEngine, rule: ActiveRule) -> RuleView:
-    told = engine.explain_rule(rule)
+    explanation = engine.explain_rule(rule)
     return RuleView(
         name=rule.name,
-        set=rule.set_name,
+        plan=rule.plan_name,
         hits=rule.hits,
         left=rule.left,
-        asked=told.asked,
-        matched=told.matched,
-        failed=told.failed,
-        stopped=told.stopped,
+        evaluated=explanation.evaluated,
+        matched=explanation.matched,
+        failed=explanation.failed,
+        stopped=explanation.stopped,
         last=None if rule.last is None else rule.last._asdict(),
-        why=str(told),
+        why=str(explanation),
     )
 
 
@@ -269,9 +268,11 @@ def _decide(engine: FaultEngine, held_id: int, wanted: Release) -> None:
     held = engine.held.get(held_id)
     if held is None:
         known = ", ".join(map(str, engine.held)) or "none"
-        raise ProblemError(404, "not found", f"nothing is held as {held_id}; there are: {known}")
+        raise ProblemError(404, "not found", f"nothing is held as {held_id}; held: {known}")
     if (wanted.error is not None) is not (wanted.verdict == "answer"):
-        raise RuleError("error", 'it goes with the verdict "answer", and only with that')
+        raise ValidationError(
+            "error", 'it is required with the verdict "answer" and forbidden without it'
+        )
     if wanted.edit:
         held.edit(wanted.edit)
     match wanted.verdict:

@@ -1,4 +1,4 @@
-"""The journal: pages of it, a stream of it, waiting on it, and what it must hold."""
+"""The journal: pages, a stream, waits, and expectations."""
 
 from __future__ import annotations
 
@@ -15,20 +15,25 @@ from mockbroker.admin.v1.api import Api, Signal
 from mockbroker.admin.v1.endpoint import Call, Endpoint
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.faults.convert import Ms, Range
 from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.filters import EventMatcher, Filter
-from mockbroker.core.journal.following import Following
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.reader import JournalReader
-from mockbroker.core.journal.verify import Expectation, Verdict, parse_expectation, verify
+from mockbroker.core.journal.reader_positions import ReaderPosition
+from mockbroker.core.journal.verify import (
+    Expectation,
+    VerificationResult,
+    parse_expectation,
+    verify,
+)
+from mockbroker.core.validation import Ms, Range
 
 PAGE_ENTRIES = 500
 STREAMS_MAX = 32
 
 
 class JournalQuery(Filter, kw_only=True, frozen=True):
-    """A filter, and where to begin: behind entry `after`. At most `limit` events come back."""
+    """A filter for the events after entry `after`; at most `limit` are returned."""
 
     after: Annotated[int, Range(0, 2**63 - 1)] = 0
     limit: Annotated[int, Range(1, 10_000)] = 1_000
@@ -36,7 +41,7 @@ class JournalQuery(Filter, kw_only=True, frozen=True):
 
 
 class JournalPage(msgspec.Struct, frozen=True):
-    """Events, and the entry to go on behind: `after=next`. `last_seq` is the newest there is."""
+    """Events; the next page is `after=next`. `last_seq` is the newest entry of the journal."""
 
     events: list[JournalEvent]
     next: int
@@ -44,7 +49,7 @@ class JournalPage(msgspec.Struct, frozen=True):
 
 
 class JournalWait(msgspec.Struct, frozen=True):
-    """Wait until `count` events meet `match`, behind entry `after`, for so much real time."""
+    """Wait until `count` events after entry `after` meet `match`; the timeout is real time."""
 
     match: Filter
     count: Annotated[int, Range(1, 1_000_000)] = 1
@@ -61,7 +66,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         reader = JournalReader(journal_of(api), api.server.cluster.topic_name)
         found: list[JournalEvent] = []
         after = max(query.after, matcher.after_seq)
-        # Decoded messages are shown, or looked into, or need not be opened at all.
+        # Messages are decoded only to be shown or matched.
         messages = query.messages or matcher.needs_message
         while len(found) < query.limit:
             events, last = await _page(api, reader, after, messages=messages)
@@ -96,11 +101,11 @@ def endpoints(api: Api) -> list[Endpoint]:
                         return found
         raise ProblemError(
             408,
-            "it has not happened",
+            "timeout",
             f"{len(found)} events match after {wanted.timeout_ms} ms, not {wanted.count}",
         )
 
-    async def check(call: Call) -> Verdict:
+    async def check(call: Call) -> VerificationResult:
         wanted = parse_expectation(call.body)
         reader = JournalReader(journal_of(api), api.server.cluster.topic_name)
         events = await api.cluster(lambda _: list(reader.events(wanted.after_seq)))
@@ -108,12 +113,12 @@ def endpoints(api: Api) -> list[Endpoint]:
 
     return [
         Endpoint(
-            "GET", "/v1/journal", "What happened", page, JournalPage, JournalQuery, problems=(409,)
+            "GET", "/v1/journal", "Journal events", page, JournalPage, JournalQuery, problems=(409,)
         ),
         Endpoint(
             "GET",
             "/v1/journal/stream",
-            "What happens, as server-sent events",
+            "New journal events, as server-sent events",
             stream,
             JournalEvent,
             JournalQuery,
@@ -123,7 +128,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         Endpoint(
             "POST",
             "/v1/journal/wait",
-            "Wait until something has happened",
+            "Wait for journal events",
             wait,
             list[JournalEvent],
             body=JournalWait,
@@ -132,9 +137,9 @@ def endpoints(api: Api) -> list[Endpoint]:
         Endpoint(
             "POST",
             "/v1/verify",
-            "Say what must have happened",
+            "Check an expectation against the journal",
             check,
-            Verdict,
+            VerificationResult,
             body=dict,
             body_schema=lambda taken: taken.struct(Expectation),
             problems=(409,),
@@ -143,9 +148,9 @@ def endpoints(api: Api) -> list[Endpoint]:
 
 
 def journal_of(api: Api) -> Journal:
-    journal = api.server.cluster.journal
+    journal = api.server.cluster.runtime.journal
     if journal is None:
-        raise ProblemError(409, "no journal", "this cluster keeps none: its journal_bytes are 0")
+        raise ProblemError(409, "no journal", "journal_bytes is 0")
     return journal
 
 
@@ -155,16 +160,16 @@ async def _page(
     after: int,
     *,
     messages: bool,
-    following: Following | None = None,
+    position: ReaderPosition | None = None,
 ) -> tuple[list[JournalEvent], int]:
-    """The events of the next entries, and the number of the last of them."""
+    """The events of the next entries, and the number of the newest entry."""
 
     def read(cluster: Cluster) -> tuple[list[JournalEvent], int]:
         events = list(reader.events(after, PAGE_ENTRIES, messages=messages))
-        if following is not None and events:
-            following.has_read(events[-1].seq)
-        assert cluster.journal is not None
-        return events, cluster.journal.last_seq
+        if position is not None and events:
+            position.has_read(events[-1].seq)
+        assert cluster.runtime.journal is not None
+        return events, cluster.runtime.journal.last_seq
 
     return await api.cluster(read)
 
@@ -172,26 +177,26 @@ async def _page(
 async def _matching(
     api: Api, matcher: EventMatcher, after: int
 ) -> AsyncGenerator[JournalEvent, None]:
-    """Every event that matches, those of the past first, for ever."""
+    """All matching events, past ones first, without an end."""
     journal = journal_of(api)
     reader = JournalReader(journal, api.server.cluster.topic_name)
     signal = Signal()
 
-    def told(_entry: object) -> None:
+    def follow(_entry: object) -> None:
         signal.set()
 
-    def begin(_cluster: Cluster) -> Following:
-        journal.followers.append(told)
+    def begin(_cluster: Cluster) -> ReaderPosition:
+        journal.followers.append(follow)
         return journal.readers.add(after)
 
     def end(_cluster: Cluster) -> None:
-        journal.followers.remove(told)
-        following.close()
+        journal.followers.remove(follow)
+        position.close()
 
-    following = await api.cluster(begin)
+    position = await api.cluster(begin)
     try:
         while True:
-            events, last = await _page(api, reader, after, messages=True, following=following)
+            events, last = await _page(api, reader, after, messages=True, position=position)
             for event in events:
                 after = event.seq
                 if event.kind == "gap" or matcher(event):
@@ -199,7 +204,7 @@ async def _matching(
             if after >= last:
                 await signal.wait()
     finally:
-        # The cluster may be gone, and its journal with it.
+        # The cluster may have stopped.
         with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
             await api.cluster(end)
 
@@ -220,7 +225,7 @@ async def _follow(
 
 
 def from_event(event: JournalEvent) -> bytes:
-    """One event as a server-sent event; its id is the number to go on behind."""
+    """One event as a server-sent event; its id is the entry's number."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (
         event.seq,
         event.kind.encode(),

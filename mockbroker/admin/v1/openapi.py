@@ -11,21 +11,21 @@ import msgspec
 
 from mockbroker.admin.v1.endpoint import JSON, Endpoint
 from mockbroker.admin.v1.problems import MEDIA_TYPE, Problem
-from mockbroker.core.faults.convert import struct_fields
 from mockbroker.core.faults.schemas import InputSchemas
+from mockbroker.core.validation import struct_fields
 
 REFS = "#/components/schemas/{name}"
 PROBLEMS = {
-    400: "Not valid: `field` names what is at fault",
+    400: "Invalid input; `field` names the field",
     401: "The token is missing or wrong",
-    403: "A page of another origin may not ask here",
-    404: "There is no such thing",
-    408: "It did not happen in time",
-    409: "It cannot be done now",
+    403: "A page of another origin is refused",
+    404: "Not found",
+    408: "Timeout",
+    409: "Impossible at the moment",
     413: "The body is too large",
     415: "The body is not JSON",
-    421: "Without a token only loopback names are known here",
-    429: "Too many at once",
+    421: "Without a token, only loopback host names are served",
+    429: "Too many streams",
     503: "The cluster does not answer",
 }
 EXAMPLES = {"topic": "orders", "partition": 0, "name": "fault-1", "id": 1}
@@ -35,7 +35,7 @@ _PARAMETER = re.compile(r"\{(\w+)(?::(\w+))?\}")
 def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     """An OpenAPI 3.1 document of all endpoints.
 
-    What they give is told by msgspec, which writes it; what they take by what reads it.
+    msgspec gives the schemas of outputs, which it encodes; `InputSchemas` those of inputs.
     """
     kinds = [Problem, *(each.answer for each in endpoints if each.answer is not None)]
     schemas, components = msgspec.json.schema_components(
@@ -63,7 +63,7 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
 
 
 def _anything(kind: type) -> dict[str, Any]:  # noqa: ARG001
-    """The schema of what may be any JSON value."""
+    """The schema of any JSON value."""
     return {"description": "any value"}
 
 
@@ -82,14 +82,16 @@ def _operation(endpoint: Endpoint, given: dict[str, Any], taken: InputSchemas) -
         },
     }
     if endpoint.body is not None:
-        told = endpoint.body_schema
-        schema = taken.struct(endpoint.body) if told is None else told(taken)
-        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
+        schema_of = endpoint.body_schema or (lambda inputs: inputs.struct(endpoint.body))
+        operation["requestBody"] = {
+            "required": True,
+            "content": {JSON: {"schema": schema_of(taken)}},
+        }
     return operation
 
 
 def _problems(endpoint: Endpoint) -> list[int]:
-    """The statuses of the problems that an endpoint may answer with."""
+    """The statuses of the problems of an endpoint."""
     found = {400, 401, 403, 421, 503, *endpoint.problems}
     if endpoint.body is not None:
         found |= {413, 415}
@@ -104,8 +106,8 @@ def _operation_id(endpoint: Endpoint) -> str:
 def _answer(endpoint: Endpoint, schema_of: dict[str, Any]) -> dict[str, Any]:
     if endpoint.status == 204:
         return {"description": "Done"}
-    told = {} if endpoint.answer is None else {"schema": schema_of[repr(endpoint.answer)]}
-    return {"description": "The answer", "content": dict.fromkeys(endpoint.media, told)}
+    content = {} if endpoint.answer is None else {"schema": schema_of[repr(endpoint.answer)]}
+    return {"description": "The answer", "content": dict.fromkeys(endpoint.media, content)}
 
 
 def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:

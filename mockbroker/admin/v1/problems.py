@@ -6,8 +6,9 @@ import msgspec
 
 from mockbroker.admin.bridge import ClusterUnavailableError
 from mockbroker.core.errors import ActionError, ApiError
-from mockbroker.core.faults.errors import NameTakenError, RuleError, UnknownNameError
+from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
 from mockbroker.core.journal.verify import JournalGapError
+from mockbroker.core.validation import ValidationError
 from mockbroker_protocol import ErrorCode
 
 MEDIA_TYPE = "application/problem+json"
@@ -15,9 +16,9 @@ _NOT_FOUND = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.REPLICA_NOT_AVAILA
 
 
 class Problem(msgspec.Struct, omit_defaults=True):
-    """What went wrong with a request. `field` is the path of what is at fault in the body or query.
+    """The error of a request. `field` is the path of the wrong field in the body or query.
 
-    Nothing has changed when a problem is the answer.
+    After a problem, nothing has changed.
     """
 
     title: str
@@ -36,11 +37,11 @@ class ProblemError(Exception):
 
 
 def problem_of(error: Exception) -> Problem | None:
-    """The problem that an exception stands for; None for one that nobody foresaw."""
+    """The problem of an exception; None for an unexpected one."""
     match error:
         case ProblemError():
             return error.problem
-        case RuleError():
+        case ValidationError():
             return Problem("not valid", 400, str(error), field=error.path)
         case UnknownNameError():
             return Problem("not found", 404, str(error))
@@ -48,11 +49,11 @@ def problem_of(error: Exception) -> Problem | None:
             return Problem("the name is taken", 409, str(error))
         case ApiError():
             status = 404 if error.error in _NOT_FOUND else 409
-            return Problem("the cluster refuses", status, str(error), error=error.error.name)
+            return Problem("cluster error", status, str(error), error=error.error.name)
         case ActionError():
-            return Problem("it cannot be done", 409, str(error))
+            return Problem("impossible", 409, str(error))
         case JournalGapError():
-            return Problem("the journal has forgotten it", 409, str(error))
+            return Problem("journal gap", 409, str(error))
         case ClusterUnavailableError():
             return Problem("the cluster does not answer", 503, str(error))
         case _:

@@ -1,4 +1,4 @@
-"""All endpoints of `/v1`, and the document that tells them."""
+"""All endpoints of `/v1`, and their OpenAPI document."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mockbroker.admin.v1 import (
     coordinators,
     faults,
     journal,
-    lifecycle,
-    notes,
-    settling,
+    journal_entries,
+    quiescence,
+    snapshots,
 )
 from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Endpoint, json_response
@@ -34,9 +34,9 @@ def endpoints(api: Api) -> list[Endpoint]:
         *faults.endpoints(api),
         *clock.endpoints(api),
         *journal.endpoints(api),
-        *notes.endpoints(api),
-        *lifecycle.endpoints(api),
-        *settling.endpoints(api),
+        *journal_entries.endpoints(api),
+        *snapshots.endpoints(api),
+        *quiescence.endpoints(api),
     ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
-from mockbroker.core.broker import Broker
+from mockbroker.core.brokers.broker import Broker
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.control import (
     LOG_LEVELS,
@@ -32,8 +32,8 @@ from mockbroker.core.configs.defs import (
     ConfigType,
 )
 from mockbroker.core.errors import ApiError
+from mockbroker.core.metadata.topic import why_invalid_name
 from mockbroker.core.replication.elections import clear_eligible_leaders
-from mockbroker.core.topic import why_invalid_name
 from mockbroker_protocol import ErrorCode
 
 K = TypeVar("K", int, str)
@@ -79,11 +79,11 @@ def check_changes(names: Iterable[str], null_names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "A config stands twice.")
+            raise ApiError(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
         seen.add(name)
-    nulls = ", ".join(null_names)
+    nulls = ",".join(null_names)
     if nulls:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"These configs need a value: {nulls}")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {nulls}")
 
 
 def alter_incrementally(
@@ -108,7 +108,7 @@ def alter_incrementally(
         _broker_name(broker, name)
         for change in changes:
             if change.op not in Op._value2member_map_:
-                raise ApiError(ErrorCode.INVALID_REQUEST, f"There is no operation {change.op}.")
+                raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {change.op}")
     overrides = dict(_overrides(cluster, known, name))
     for change in changes:
         _apply(known, overrides, change)
@@ -147,25 +147,27 @@ def _replace(
             _check_topic(cluster, name, overrides)
         case ResourceType.BROKER:
             node_id = _broker_name(broker, name)
-            check_broker_configs(cluster, overrides, node_id)
+            check_broker_configs(cluster.replication_control, overrides, node_id)
             before = _overrides(cluster, kind, name)
-            check_min_isr_stays(cluster, before, overrides, written, node_id)
+            check_min_isr_stays(cluster.replication_control, before, overrides, written, node_id)
         case ResourceType.GROUP:
             if not name:
-                raise ApiError(ErrorCode.INVALID_REQUEST, "A group needs a name.")
-            check_group_configs(cluster, overrides)
+                raise ApiError(
+                    ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."
+                )
+            check_group_configs(cluster.configs, overrides)
         case _:
             if not name:
-                raise ApiError(ErrorCode.INVALID_REQUEST, "A subscription needs a name.")
+                raise ApiError(ErrorCode.INVALID_REQUEST, "Subscription name can't be empty")
             check_client_metrics_configs(overrides)
     if validate_only:
         return
     min_isr = _overrides(cluster, kind, name).get(MIN_ISR)
     _store(cluster, kind, name, dict(overrides))
     if kind is ResourceType.TOPIC and min_isr != overrides.get(MIN_ISR):
-        clear_eligible_leaders(cluster, [cluster.topics[name]])
+        clear_eligible_leaders(cluster.replication_control, [cluster.topics[name]])
     elif kind is ResourceType.BROKER and MIN_ISR in written:
-        clear_eligible_leaders(cluster, cluster.topics.values())
+        clear_eligible_leaders(cluster.replication_control, cluster.topics.values())
 
 
 def _known_type(kind: int) -> ResourceType:
@@ -174,7 +176,7 @@ def _known_type(kind: int) -> ResourceType:
     except ValueError:
         known = ResourceType.BROKER_LOGGER
     if known is ResourceType.BROKER_LOGGER:  # only incremental changes reach loggers
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"Resources of type {kind} cannot be altered so.")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
     return known
 
 
@@ -182,14 +184,18 @@ def _broker_name(broker: Broker, name: str) -> int | None:
     """The broker that a BROKER resource names: the receiving one, or None for all of them."""
     if not name:
         return None
-    if parse_node_id(name) is None:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a node id.")
-    if parse_node_id(name) != broker.node_id:
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST,
-            f"This is broker {broker.node_id}, not {name}.",
-        )
+    _check_node_id(broker, name, "Unexpected broker id, expected")
     return broker.node_id
+
+
+def _check_node_id(broker: Broker, name: str, unexpected: str) -> None:
+    """Raise ApiError unless `name` is the id of this broker."""
+    node_id = parse_node_id(name)
+    if node_id is None:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if node_id != broker.node_id:
+        message = f"{unexpected} {broker.node_id}, but received {name}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
 def parse_node_id(name: str) -> int | None:
@@ -200,13 +206,13 @@ def parse_node_id(name: str) -> int | None:
 
 def _check_topic(cluster: Cluster, name: str, overrides: Mapping[str, str]) -> None:
     if not name:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "A topic needs a name.")
+        raise ApiError(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     reason = why_invalid_name(name)
     if reason is not None:
         raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
-    check_topic_configs(cluster, overrides)
+    check_topic_configs(cluster.configs, overrides)
     if name not in cluster.topics:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
 def _overrides(cluster: Cluster, kind: ResourceType, name: str) -> Mapping[str, str]:
@@ -282,22 +288,18 @@ def _apply(kind: ResourceType, overrides: dict[str, str], change: Change) -> Non
 
 def _not_a_list(kind: ResourceType, name: str, op: Op, *, unknown: bool) -> ApiError:
     if unknown and kind is ResourceType.BROKER:
-        reason = f"There is no broker config {name!r}."
+        reason = f"Unknown config name: {name}"
+    elif kind is ResourceType.BROKER:
+        reason = f"Config value {op.name.lower()} is not allowed for config key: {name}"
     else:
-        reason = f"{op.name} needs a list, which {name} is not."
+        reason = f"Can't {op.name} to key {name} because its type is not LIST."
     return ApiError(ErrorCode.INVALID_CONFIG, reason)
 
 
 def _alter_loggers(
     broker: Broker, name: str, changes: list[Change], *, validate_only: bool
 ) -> None:
-    if parse_node_id(name) is None:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"{name!r} is not a node id.")
-    if parse_node_id(name) != broker.node_id:
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST,
-            f"This is broker {broker.node_id}, not {name}.",
-        )
+    _check_node_id(broker, name, "Unexpected node id. Expected")
     for change in changes:
         _check_logger(broker, change)
     if validate_only:
@@ -310,18 +312,21 @@ def _alter_loggers(
 def _check_logger(broker: Broker, change: Change) -> None:
     logger, op, level = change
     if op not in Op._value2member_map_:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"There is no operation {op}.")
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)  # a real broker stumbles over it
     if op in (Op.APPEND, Op.SUBTRACT):
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"{Op(op).name} does not apply to loggers.",
+            f"{Op(op).name} operation is not allowed for the BROKER_LOGGER resource",
         )
     if logger not in broker.logger_levels:
-        raise ApiError(ErrorCode.INVALID_CONFIG, f"There is no logger {logger!r}.")
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"Logger {logger} does not exist!")
     if op == Op.DELETE and logger == "root":
-        raise ApiError(ErrorCode.INVALID_REQUEST, "The root logger keeps a level.")
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST, "Removing the log level of the root logger is not allowed"
+        )
     if op == Op.SET and level not in LOG_LEVELS:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            f"{level!r} is not one of the levels {', '.join(LOG_LEVELS)}.",
+            f"Cannot set the log level of {logger} to {level} as it is not a supported log level. "
+            f"Valid log levels are {', '.join(LOG_LEVELS)}",
         )

@@ -8,7 +8,6 @@ and RuntimeLoggerManager; who gets an INVALID_REQUEST and who an INVALID_CONFIG 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
@@ -21,10 +20,12 @@ from mockbroker.core.configs.defs import (
     UpdateMode,
 )
 from mockbroker.core.errors import ApiError, ConfigError
+from mockbroker.core.patterns import InvalidPatternError, compile_pattern
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.configs.values import ClusterConfigs
+    from mockbroker.core.replication.replication_control import ReplicationControl
 
 MIN_ISR = "min.insync.replicas"
 LOG_LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
@@ -34,12 +35,12 @@ LOG_LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
 # --------------------------------------------------------------------------------------------
 
 
-def check_topic_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
+def check_topic_configs(configs: ClusterConfigs, overrides: Mapping[str, str]) -> None:
     """Raise ApiError INVALID_CONFIG unless `overrides` are sound topic configs (LogConfig)."""
     values: dict[str, ConfigValue] = {}
     for name in overrides:
         if name not in TOPIC_CONFIGS:
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"There is no topic config {name!r}.")
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
     for name, text in overrides.items():
         try:
             values[name] = TOPIC_CONFIGS[name].parse(text)
@@ -47,26 +48,25 @@ def check_topic_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
     if not values:
         return
-    _check_compaction_lags(cluster, values)
-    if values.get("remote.storage.enable") and not cluster.config(
-        "remote.log.storage.system.enable"
-    ):
+    _check_compaction_lags(configs, values)
+    if values.get("remote.storage.enable") and not configs.get("remote.log.storage.system.enable"):
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
             "Topics cannot use tiered storage, because the brokers have it switched off.",
         )
 
 
-def _check_compaction_lags(cluster: Cluster, values: Mapping[str, ConfigValue]) -> None:
+def _check_compaction_lags(configs: ClusterConfigs, values: Mapping[str, ConfigValue]) -> None:
     lags = []
     for name in ("min.compaction.lag.ms", "max.compaction.lag.ms"):
-        value = values[name] if name in values else cluster.configs.topic_default(name)
+        value = values[name] if name in values else configs.topic_default(name)
         assert isinstance(value, int)
         lags.append(value)
     if lags[0] > lags[1]:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            f"min.compaction.lag.ms ({lags[0]}) is above max.compaction.lag.ms ({lags[1]})",
+            f"conflict topic config setting min.compaction.lag.ms ({lags[0]}) > "
+            f"max.compaction.lag.ms ({lags[1]})",
         )
 
 
@@ -92,12 +92,12 @@ _GROUP_BOUNDS: Mapping[str, tuple[str | None, str | None]] = {
 }
 
 
-def check_group_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
+def check_group_configs(configs: ClusterConfigs, overrides: Mapping[str, str]) -> None:
     """Raise ApiError INVALID_CONFIG unless `overrides` are sound group configs (GroupConfig)."""
     values: dict[str, ConfigValue] = {}
     for name in overrides:
         if name not in GROUP_CONFIGS:
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"There is no group config {name!r}.")
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"Unknown group config name: {name}")
     for name, text in overrides.items():
         try:
             values[name] = GROUP_CONFIGS[name].parse(text)
@@ -105,24 +105,26 @@ def check_group_configs(cluster: Cluster, overrides: Mapping[str, str]) -> None:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from None
     for name, value in values.items():
         if name in _GROUP_BOUNDS and isinstance(value, int):
-            _check_bounds(cluster, name, value)
+            _check_bounds(configs, name, value)
     for kind in ("consumer", "share", "streams"):
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         if session in values or heartbeat in values:
             timeout, interval = (
-                values[name] if name in values else cluster.config(f"group.{name}")
+                values[name] if name in values else configs.get(f"group.{name}")
                 for name in (session, heartbeat)
             )
             if isinstance(timeout, int) and isinstance(interval, int) and timeout <= interval:
-                raise ApiError(ErrorCode.INVALID_CONFIG, f"{session} is not above {heartbeat}")
+                raise ApiError(
+                    ErrorCode.INVALID_CONFIG, f"{session} must be greater than {heartbeat}"
+                )
 
 
-def _check_bounds(cluster: Cluster, name: str, value: int) -> None:
+def _check_bounds(configs: ClusterConfigs, name: str, value: int) -> None:
     low, high = _GROUP_BOUNDS[name]
-    if low is not None and value < cluster.config_int(low):
-        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} is below {low}")
-    if high is not None and value > cluster.config_int(high):
-        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} is above {high}")
+    if low is not None and value < configs.get_int(low):
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} must be greater than or equal to {low}")
+    if high is not None and value > configs.get_int(high):
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{name} must be less than or equal to {high}")
 
 
 # -- client metrics
@@ -144,7 +146,7 @@ def check_client_metrics_configs(overrides: Mapping[str, str]) -> None:
         definition = CLIENT_METRICS_CONFIGS.get(name)
         if definition is None:
             raise ApiError(
-                ErrorCode.INVALID_REQUEST, f"There is no client metrics config {name!r}."
+                ErrorCode.INVALID_REQUEST, f"Unknown client metrics configuration: {name}"
             )
         try:
             value = definition.parse(text)
@@ -153,7 +155,8 @@ def check_client_metrics_configs(overrides: Mapping[str, str]) -> None:
         if isinstance(value, int) and not 100 <= value <= 3_600_000:
             raise ApiError(
                 ErrorCode.INVALID_REQUEST,
-                f"{name} is {value}, which is not between 100 ms and an hour.",
+                f"Invalid value {value} for {name}, interval must be between 100 and 3600000 (1 "
+                "hour)",
             )
         if name == "match" and isinstance(value, tuple):
             for pattern in value:
@@ -164,14 +167,12 @@ def _check_client_pattern(pattern: str) -> None:
     name, separator, expression = pattern.partition("=")
     if separator and name.strip() in _CLIENT_MATCHERS:
         try:
-            re.compile(expression.strip())
-        except re.error:
+            compile_pattern(expression.strip())
+        except InvalidPatternError:
             pass
         else:
             return
-    raise ApiError(
-        ErrorCode.INVALID_CONFIG, f"{pattern!r} matches no client: selector=regex is expected."
-    )
+    raise ApiError(ErrorCode.INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
 
 
 # -- brokers
@@ -206,8 +207,11 @@ _THREAD_COUNTS = frozenset(
 )
 
 
+CLEANER_THREADS = "log.cleaner.threads"
+
+
 def check_broker_configs(
-    cluster: Cluster, overrides: Mapping[str, str], node_id: int | None
+    control: ReplicationControl, overrides: Mapping[str, str], node_id: int | None
 ) -> None:
     """Raise ApiError unless brokers take `overrides` while they run; None stands for all brokers.
 
@@ -215,18 +219,19 @@ def check_broker_configs(
     """
     known = {name: d for name in overrides if (d := BROKER_CONFIGS.get(name)) is not None}
     fixed = [name for name, d in known.items() if d.mode is UpdateMode.READ_ONLY]
-    _refuse_names(fixed, "These configs cannot change while a broker runs")
+    _refuse_names(fixed, "Cannot update these configs dynamically")
     _refuse_names(
         [name for name in known if name in _LISTENER_SECURITY],
-        "These configs change for one listener at a time, under its prefix",
+        "These security configs can be dynamically updated only per-listener using the listener "
+        "prefix",
     )
     for name, definition in known.items():
         try:
             value = definition.parse(overrides[name])
         except ConfigError as error:
             raise ApiError(ErrorCode.INVALID_REQUEST, str(error)) from None
-        if name in _THREAD_COUNTS and isinstance(value, int):
-            _check_thread_count(cluster, name, value, node_id)
+        if isinstance(value, int) and (name in _THREAD_COUNTS or name == CLEANER_THREADS):
+            _check_thread_count(control, name, value, node_id)
     if node_id is None:
         _refuse_names(
             [
@@ -235,30 +240,45 @@ def check_broker_configs(
                 if name.startswith(_LISTENER_PREFIX)
                 or (name in known and known[name].mode is UpdateMode.PER_BROKER)
             ],
-            "These configs change for one broker at a time",
+            "Cannot update these configs at default cluster level, broker id must be specified",
         )
 
 
 def _refuse_names(names: list[str], reason: str) -> None:
     if names:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"{reason}: {', '.join(names)}")
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{reason}: [{', '.join(names)}]")
 
 
-def _check_thread_count(cluster: Cluster, name: str, value: int, node_id: int | None) -> None:
-    node = cluster.controller_id if node_id is None else node_id
-    current = cluster.configs.get_for(node, name)
+def _check_thread_count(
+    control: ReplicationControl, name: str, value: int, node_id: int | None
+) -> None:
+    node = control.image.controller_id if node_id is None else node_id
+    current = control.configs.get_for(node, name)
     assert isinstance(current, int)
-    if node_id is None and name in cluster.configs.dynamic_broker.get(node, {}):
+    if node_id is None and name in control.configs.dynamic_broker.get(node, {}):
         return  # the broker's own value stays in force
+    if name == CLEANER_THREADS:
+        if value == 0:  # Kafka divides the cleaner's buffers among them before it looks
+            raise ApiError(ErrorCode.INVALID_REQUEST, "/ by zero")
+        few = f"Log cleaner threads cannot be reduced to less than half the current value {current}"
+        many = (
+            "Log cleaner threads cannot be increased to more than double the current value "
+            f"{current}"
+        )
+    else:
+        failed = f"Dynamic thread count update validation failed for {name}={value}, value should"
+        few = f"{failed} be at least half the current value {current}"
+        many = f"{failed} not be greater than double the current value {current}"
     if value > current * 2 or value < current // 2:
         raise ApiError(
             ErrorCode.INVALID_REQUEST,
-            f"{name} may at most double or halve at once; {value} is too far from {current}.",
+            "Invalid value org.apache.kafka.common.config.ConfigException: "
+            f"{few if value < current else many} for configuration Invalid dynamic configuration",
         )
 
 
 def check_min_isr_stays(
-    cluster: Cluster,
+    control: ReplicationControl,
     before: Mapping[str, str],
     after: Mapping[str, str],
     written: Container[str],
@@ -270,15 +290,15 @@ def check_min_isr_stays(
     request may not even name it for one broker, be it to delete what is not set
     (ConfigurationControlManager.isDisallowedBrokerMinIsrTransition).
     """
-    if not cluster.elr_enabled:
+    if not control.elr_enabled:
         return
     if node_id is not None and (MIN_ISR in written or before.get(MIN_ISR) != after.get(MIN_ISR)):
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            f"{MIN_ISR} is the same on all brokers while there are eligible leader replicas.",
+            f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled.",
         )
     if node_id is None and MIN_ISR in before and MIN_ISR not in after:
         raise ApiError(
             ErrorCode.INVALID_CONFIG,
-            f"{MIN_ISR} stays set while there are eligible leader replicas.",
+            f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled.",
         )

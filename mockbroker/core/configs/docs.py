@@ -42,7 +42,7 @@ _TOPIC = {
 }
 
 _BROKER = {
-    "advertised.listeners": "The addresses that clients are told to use.",
+    "advertised.listeners": "The addresses that clients use.",
     "auto.create.topics.enable": "Whether naming an unknown topic in Metadata creates it.",
     "broker.id": "The node id, under its older name.",
     "broker.rack": "The rack of the broker, for placement and for follower fetching.",

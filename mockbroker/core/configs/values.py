@@ -21,6 +21,7 @@ from mockbroker.core.configs.defs import (
     TOPIC_SYNONYMS,
     ConfigValue,
 )
+from mockbroker.core.configs.differences import INITIAL_REBALANCE
 from mockbroker.core.errors import ConfigError
 from mockbroker.core.log.segments import RollLimits
 from mockbroker.core.security.authorizer import CONFIGS as AUTHORIZER_CONFIGS
@@ -95,7 +96,7 @@ def static_configs(overrides: Mapping[str, str], brokers: int) -> dict[str, str]
 
     Each is a visible broker config (source STATIC_BROKER_CONFIG), as if server.properties had it.
     """
-    static = {"group.initial.rebalance.delay.ms": "0"}
+    static = {INITIAL_REBALANCE: "0"}
     for name in _INTERNAL_FACTORS:
         kafka_default = BROKER_CONFIGS[name].default
         if kafka_default is not None and brokers < int(kafka_default):
@@ -150,6 +151,12 @@ class ClusterConfigs:
         except KeyError:
             value = self._values[name] = self._resolve(name, None)
             return value
+
+    def get_int(self, name: str) -> int:
+        """The value of a broker config that is an integer, as `get` has it."""
+        value = self.get(name)
+        assert isinstance(value, int)
+        return value
 
     def get_for(self, node_id: int, name: str) -> ConfigValue:
         """The typed value of a broker config on one broker."""

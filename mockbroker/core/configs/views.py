@@ -23,7 +23,7 @@ from mockbroker.core.configs.defs import (
     to_text,
 )
 from mockbroker.core.configs.values import ClusterConfigs, ConfigSource, Synonym, family_of
-from mockbroker.core.topic import Topic
+from mockbroker.core.metadata.topic import Topic
 
 
 class ConfigEntry(NamedTuple):

@@ -1,9 +1,9 @@
-"""What a coordinator knows of one partition of its topic, on the broker that leads it.
+"""A coordinator's state of one partition of its topic, on the leader.
 
-A shard writes records to its partition, and what it has to say about them is *deferred*: it is said
-when the high watermark has passed all that was written before. As long as followers are caught up
-that is so at once. After a while it is given up with COORDINATOR_NOT_AVAILABLE, although the write
-may well come to count later; when the leadership is lost meanwhile, with NOT_COORDINATOR.
+A shard writes records to its partition, and *defers* the responses until the high watermark has
+passed them; with followers that are caught up that is at once. After a timeout a response is
+COORDINATOR_NOT_AVAILABLE, although the records may be committed later; after a loss of the
+leadership it is NOT_COORDINATOR.
 
 Source: CoordinatorRuntime with its DeferredEventQueue, TransactionStateManager.
 """
@@ -13,21 +13,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
-from mockbroker.core.timers import DueTimers, Timer
+from mockbroker.core.timing.timers import DueTimers, Timer
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, Record, iter_records
 from mockbroker_protocol.records.batch import Buffer
 
 if TYPE_CHECKING:
-    from mockbroker.core.coordinator.runtime import CoordinatorRuntime
+    from mockbroker.core.configs.values import ClusterConfigs
     from mockbroker.core.log.replica_log import ReplicaLog
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.runtime import Runtime
 
 NONE = ErrorCode.NONE
 
-# What a failed write means to a client (CoordinatorOperationExceptionHelper,
+# The error for the client after a failed write (CoordinatorOperationExceptionHelper,
 # TransactionStateManager.appendTransactionToLog); others are UNKNOWN_SERVER_ERROR.
 APPEND_ERRORS: dict[int, ErrorCode] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -37,11 +38,26 @@ APPEND_ERRORS: dict[int, ErrorCode] = {
 }
 
 
-C = TypeVar("C", bound="CoordinatorRuntime[Any]")
+class ShardCoordinator(Protocol):
+    """The coordinator that a shard belongs to (see `CoordinatorRuntime`)."""
+
+    @property
+    def runtime(self) -> Runtime: ...
+    @property
+    def configs(self) -> ClusterConfigs: ...
+    @property
+    def broker_id(self) -> int: ...
+
+    def stands_still(self) -> bool:
+        """Whether the broker's process is paused: its clocks run no timers then."""
+        ...
 
 
-class _Deferred:
-    """What is to be told once the high watermark has reached `required_offset`."""
+C = TypeVar("C", bound=ShardCoordinator)
+
+
+class _DeferredEvent:
+    """A response that waits until the high watermark has reached `required_offset`."""
 
     __slots__ = ("_then", "required_offset", "timer")
 
@@ -50,22 +66,23 @@ class _Deferred:
         self._then = then
         self.timer: Timer | None = None
 
-    def settle(self, error: ErrorCode) -> None:
+    def complete(self, error: ErrorCode) -> None:
         if self.timer is not None:
             self.timer.cancel()
         self._then(error)
 
 
 class CoordinatorShard(Generic[C]):
-    """One partition. `loading` until its log is read, `unloaded` when it is of no use any more.
+    """One partition: `loading` until its log is read, `unloaded` at the end.
 
-    A subclass says with which `acks` it writes, and by which broker config it gives up waiting.
+    A subclass sets the `acks` of its writes and the broker config of their timeout.
     """
 
     __slots__ = (
-        "_cluster",
+        "_configs",
         "_deferred",
         "_log",
+        "_runtime",
         "_timers",
         "coordinator",
         "loading",
@@ -79,20 +96,21 @@ class CoordinatorShard(Generic[C]):
 
     def __init__(self, coordinator: C, partition: Partition) -> None:
         self.coordinator = coordinator
-        self._cluster = coordinator.cluster
+        self._runtime = coordinator.runtime
+        self._configs = coordinator.configs
         self.partition = partition
         self._log: ReplicaLog = partition.log
-        self._timers = DueTimers()
-        self._deferred: deque[_Deferred] = deque()
+        self._timers: DueTimers[str] = DueTimers(coordinator.stands_still)
+        self._deferred: deque[_DeferredEvent] = deque()
         self.loading = True
         self.unloaded = False
-        self.unreadable = 0  # records found while loading that nobody could have written
+        self.unreadable = 0  # records of the log that could not be decoded
         partition.watch(self)
 
     # --------------------------------------------------------------------------- coming and going
 
     def fits(self, partition: Partition) -> bool:
-        """Whether this is still what the leader of the partition has to know."""
+        """Whether this is the shard of the partition's current leadership and log."""
         return (
             partition is self.partition
             and partition.leader_id == self.coordinator.broker_id
@@ -102,74 +120,77 @@ class CoordinatorShard(Generic[C]):
         )
 
     def read(self) -> None:
-        """Take in the partition's log, from its beginning to its end."""
+        """Read the partition's log, from its start to its end."""
         raise NotImplementedError
 
-    def start(self) -> None:
-        """The log is read: what is in it begins to live."""
+    def on_loaded(self) -> None:
+        """The log is read: start what depends on time."""
         raise NotImplementedError
 
-    def let_go(self) -> None:
-        """Forget what is in the shard, and tell whoever waits for others."""
+    def on_unloaded(self) -> None:
+        """Clear the state, and complete the requests that wait for other members."""
         raise NotImplementedError
 
     def unload(self) -> None:
-        """Send whoever waits to look for the new coordinator, and let go of everything."""
+        """Clear the state; the deferred responses become NOT_COORDINATOR."""
         if self.unloaded:
             return
         self.unloaded = True
         self.partition.unwatch(self)
-        self.let_go()
+        self.on_unloaded()
         self._timers.clear()
         while self._deferred:
-            self._deferred.popleft().settle(ErrorCode.NOT_COORDINATOR)
+            self._deferred.popleft().complete(ErrorCode.NOT_COORDINATOR)
+
+    def resume(self) -> None:
+        """The broker is resumed."""
+        self._timers.resume()
 
     def partition_changed(self, partition: Partition) -> None:
-        """The partition's watcher: replication went on, or it is led by somebody else now."""
+        """The high watermark, the leader or the log of the partition has changed."""
         if not self.fits(partition):
             self.unload()
             return
         deferred = self._deferred
         while deferred and deferred[0].required_offset <= partition.high_watermark:
-            deferred.popleft().settle(NONE)
+            deferred.popleft().complete(NONE)
 
     # ----------------------------------------------------------------------- writing and waiting
 
     def write(self, batch: Buffer) -> tuple[ErrorCode, int]:
-        """Append a batch; returns the error a client is to see, and the base offset."""
+        """Append a batch; returns the error for the client, and the base offset."""
         partition = self.partition
         if len(batch) > partition.topic.configs.max_message_bytes:
             return ErrorCode.UNKNOWN_SERVER_ERROR, -1
-        result = partition.append_records(batch, self._cluster.now_ms(), self.acks)
+        result = partition.append_records(batch, self._runtime.now_ms(), self.acks)
         if result.error:
             return APPEND_ERRORS.get(result.error, ErrorCode.UNKNOWN_SERVER_ERROR), -1
         return NONE, result.base_offset
 
     @property
     def is_replicated(self) -> bool:
-        """Whether the high watermark has passed all that is written."""
+        """Whether the high watermark has passed every record."""
         partition = self.partition
         return partition.high_watermark >= partition.log.end_offset
 
     def when_replicated(self, then: Callable[[ErrorCode], None], error: ErrorCode = NONE) -> None:
-        """Call `then` with NONE when all that is written by now is replicated; that may be at once.
+        """Call `then` with NONE when the records written so far are replicated, perhaps at once.
 
-        It gets another error when that takes too long or the leadership is lost, and the `error`
-        that is known already at once.
+        It gets another error after a timeout or a loss of the leadership, and `error` at once.
         """
         if error is not NONE or self.unloaded:
             then(error or ErrorCode.NOT_COORDINATOR)
         elif self.is_replicated:
             then(NONE)
         else:
-            deferred = _Deferred(self.partition.log.end_offset, then)
-            due_ms = self._cluster.now_ms() + self._cluster.config_int(self.timeout_config)
-            deferred.timer = self._cluster.timers.call_at(due_ms, partial(self._give_up, deferred))
+            deferred = _DeferredEvent(self.partition.log.end_offset, then)
+            due_ms = self._runtime.now_ms() + self._configs.get_int(self.timeout_config)
+            deferred.timer = self._runtime.timers.call_at(due_ms, partial(self._give_up, deferred))
             self._deferred.append(deferred)
 
-    def _give_up(self, deferred: _Deferred) -> None:
+    def _give_up(self, deferred: _DeferredEvent) -> None:
         self._deferred.remove(deferred)
-        deferred.settle(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        deferred.complete(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def stored_records(log: ReplicaLog) -> Iterator[tuple[BatchHeader, Record]]:

@@ -1,26 +1,31 @@
-"""A rule that is in force: what became of it, and why."""
+"""A rule in force, with its hits and the reasons why it did not fire."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from mockbroker.core.faults.actions import ACTIONS
+from mockbroker.core.actions import ACTIONS
 from mockbroker.core.faults.checks import effective_api_keys
 from mockbroker.core.faults.effects.connections import is_at_accept
 from mockbroker.core.faults.facts import Facts
 from mockbroker.core.faults.matching import Matcher
 from mockbroker.core.faults.rules import Plan, Rule, api_name
-from mockbroker.core.faults.when import Gate
+from mockbroker.core.faults.when import Trigger
 from mockbroker.core.ids import IdSource
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
     from mockbroker.core.faults.engine import FaultEngine
+    from mockbroker.core.faults.states import ClusterStates
+    from mockbroker.core.runtime import Runtime
 
-# After these nothing is left of the request that another rule could be asked about.
+# After these nothing is left of the request for another rule.
 FINAL = frozenset(("error", "drop_request", "record_errors"))
+
+
+# What a rule is evaluated for: clients' requests, connections at accept, requests between brokers.
+Scope = Literal["request", "connection", "hop"]
 
 
 class Hit(NamedTuple):
@@ -39,7 +44,7 @@ class Explanation(NamedTuple):
     """
 
     rule: str
-    asked: int
+    evaluated: int
     matched: int
     hits: int
     failed: dict[str, int]
@@ -48,13 +53,12 @@ class Explanation(NamedTuple):
     def __str__(self) -> str:
         if self.hits:
             return f"{self.rule} fired {self.hits} times, of {self.matched} requests that matched"
-        if not self.asked:
-            return f"{self.rule} has not been asked about any request"
+        if not self.evaluated:
+            return f"{self.rule} has not been evaluated for any request"
         if not self.matched:
             reasons = ", ".join(f"{name} ({n})" for name, n in _most(self.failed))
-            return (
-                f"{self.rule} matched none of {self.asked} requests: first to fail were {reasons}"
-            )
+            seen = f"{self.rule} matched none of {self.evaluated} requests"
+            return f"{seen}: first to fail were {reasons}"
         reasons = ", ".join(f"{name} ({n})" for name, n in _most(self.stopped))
         return f"{self.rule} matched {self.matched} requests, but was held back by: {reasons}"
 
@@ -64,34 +68,40 @@ def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 class ActiveRule:
-    """A rule that is in force, and what became of it."""
+    """A rule in force."""
 
     __slots__ = (
         "_removal",
         "_waiters",
         "actions",
         "api_keys",
-        "at_accept",
         "effects",
         "failed",
         "final",
-        "gate",
         "hits",
         "last",
         "matched",
         "matcher",
         "order",
+        "plan_name",
         "rule",
-        "set_name",
+        "scope",
         "since",
         "stream",
+        "trigger",
     )
 
     def __init__(
-        self, rule: Rule, plan: Plan, order: int, engine: FaultEngine, cluster: Cluster
+        self,
+        rule: Rule,
+        plan: Plan,
+        order: int,
+        engine: FaultEngine,
+        runtime: Runtime,
+        states: ClusterStates | None,
     ) -> None:
         self.rule = rule
-        self.set_name = plan.name
+        self.plan_name = plan.name
         self.order = order
         self.matcher = Matcher(rule.match)
         if "fail_reauthentication" in rule.do:
@@ -100,14 +110,20 @@ class ActiveRule:
         self.stream = stream_of(plan.seed, rule.name)
         self.actions = {name: each for name, each in rule.do.items() if name in ACTIONS}
         self.effects = {name: each for name, each in rule.do.items() if name not in ACTIONS}
-        self.at_accept = any(map(is_at_accept, self.effects.values()))
+        self.scope: Scope = "request"
+        if rule.match.is_for_hops:
+            self.scope = "hop"
+        elif any(map(is_at_accept, self.effects.values())):
+            self.scope = "connection"
         self.final = not FINAL.isdisjoint(self.effects)
-        self.gate = Gate(rule, plan, self.matcher, self.stream, cluster, engine)
+        self.trigger = Trigger(rule, plan, self.matcher, self.stream, runtime, states, engine)
         self.hits = 0
         self.matched = 0
         self.last: Hit | None = None
         self.failed: dict[str, int] = {}
-        self.since = dict(engine.asked)  # what had been asked, by API, before it was there
+        self.since = dict(
+            engine.evaluations_of(self)
+        )  # evaluations by API before the rule was added
         self._waiters: list[tuple[int, Callable[[], None]]] = []
         self._removal: list[Callable[[], None]] | None = []  # None once it is gone
 
@@ -147,7 +163,7 @@ class ActiveRule:
             call()
 
     def fired(self, facts: Facts, now_ms: int) -> None:
-        """Count a hit, and tell those who waited for it."""
+        """Count a hit, and call those who wait for it."""
         self.hits += 1
         api = api_name(facts.api_key) if facts.api_key >= 0 else "connection"
         client = facts.client_id
@@ -159,7 +175,7 @@ class ActiveRule:
                 call()
 
     def order_key(self) -> tuple[int, int]:
-        """What is asked first sorts first."""
+        """Sorts rules in the order of their evaluation."""
         return (-self.rule.priority, self.order)
 
 

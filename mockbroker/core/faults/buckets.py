@@ -1,10 +1,9 @@
-"""The rules to be asked about one API, and what is known of requests that look alike.
+"""The rules of one API, with the results of their conditions for requests that look alike.
 
-Most requests of a client look alike to most rules: same connection, same topics, same group. So
-what the rules' conditions say is kept in two stages. The first knows what they say of a connection;
-the second, for the rules that are left, what they say of a request with these topics and ids (its
-*key*, raw values read off the message). A hundred rules that match nothing cost a request two looks
-into a dict.
+Most requests of a client look alike to most rules: same connection, same topics, same group. The
+results are therefore kept in two stages. The first has those of the conditions on a connection; the
+second, for the rules that are left, those for a request with these topics and ids (its *key*, raw
+values read off the message). A hundred rules that match nothing cost a request two look-ups.
 """
 
 from __future__ import annotations
@@ -13,29 +12,23 @@ from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.core.faults.facts import (
-    GROUPS,
-    INSTANCES,
-    MEMBERS,
-    TRANSACTIONS,
-    Facts,
-    Surroundings,
-)
-from mockbroker.core.faults.layouts import TopicArray, request_layout, values_at
+from mockbroker.core.faults.facts import Facts, KnownTopics, Surroundings
+from mockbroker.core.faults.matching import ENTITIES
+from mockbroker.core.faults.paths import request_shape
+from mockbroker.core.faults.rows import Rows, every, request_rows
 from mockbroker_protocol import ApiKey
-from mockbroker_protocol.declare import Array
+from mockbroker_protocol.declare import PRODUCER_ID, TOPIC_NAME, Entity
+from mockbroker_protocol.entities import mentions, plain_fields
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.faults.engine import ActiveRule
-    from mockbroker.core.image import Image
+    from mockbroker.core.faults.active import ActiveRule
 
 KEYS_MAX = 4096
 _FETCH = int(ApiKey.FETCH)
 
 Key = Callable[[Any], Hashable]
 
-# Conditions that say the same of every request of a connection, client id and API version.
+# Conditions with one result for every request of a connection, client id and API version.
 OF_CONNECTIONS = frozenset(
     (
         "api_version",
@@ -49,25 +42,19 @@ OF_CONNECTIONS = frozenset(
     )
 )
 _OF_TARGETS = frozenset(("topic", "topic_id", "partition"))
-_SCALARS: dict[str, tuple[str, ...]] = {
-    "group": (*GROUPS, "groups", "key", "key_type", "coordinator_keys"),
-    "member": MEMBERS,
-    "instance_id": INSTANCES,
-    "transactional_id": (*TRANSACTIONS, "key", "key_type", "coordinator_keys"),
-    "acks": ("acks",),
-    "isolation_level": ("isolation_level",),
-}
+# Fields at the top level, by the condition that looks at them.
+_FIELDS = frozenset(("acks", "isolation_level"))
 
 
-class _Verdict:
-    """Which rules are left of some, and at what the others failed."""
+class _Matches:
+    """The rules that are left of some, and the condition at which each of the others failed."""
 
-    __slots__ = ("asked", "failed", "left")
+    __slots__ = ("count", "failed", "left")
 
     def __init__(
         self, rules: Sequence[ActiveRule], failure: Callable[[ActiveRule], str | None]
     ) -> None:
-        self.asked = 0
+        self.count = 0
         self.left: list[ActiveRule] = []
         self.failed: list[tuple[ActiveRule, str]] = []
         for rule in rules:
@@ -77,14 +64,14 @@ class _Verdict:
             else:
                 self.failed.append((rule, name))
 
-    def settle(self) -> None:
-        """Tell the rules how often they failed, and begin to count anew."""
-        for rule, name in self.failed if self.asked else ():
-            rule.failed[name] = rule.failed.get(name, 0) + self.asked
-        self.asked = 0
+    def add_failures(self) -> None:
+        """Add the failures to the counts of the rules, and count from 0 again."""
+        for rule, name in self.failed if self.count else ():
+            rule.failed[name] = rule.failed.get(name, 0) + self.count
+        self.count = 0
 
 
-class _OfConnection(_Verdict):
+class _OfConnection(_Matches):
     """The first stage: the rules whose conditions on the connection hold, and the second stage."""
 
     __slots__ = ("key", "known")
@@ -99,12 +86,12 @@ class _OfConnection(_Verdict):
             for name, _ in rule.matcher.conditions
             if name not in OF_CONNECTIONS
         }
-        self.key = request_key(facts.api_key, names)
-        self.known: dict[Hashable, _Verdict] = {}
+        self.key = request_key(facts.api_key, facts.api_version, names)
+        self.known: dict[Hashable, _Matches] = {}
 
 
 class Bucket:
-    """The rules of one API, in the order in which they are asked."""
+    """The rules of one API, in the order of their evaluation."""
 
     __slots__ = ("_connections", "_epoch", "_image", "_rules", "_size")
 
@@ -112,14 +99,12 @@ class Bucket:
         self._rules = rules
         self._connections: dict[Hashable, _OfConnection] = {}
         # Of the metadata: topics are known by names and ids.
-        self._image: Image | None = None
+        self._image: KnownTopics | None = None
         self._epoch = -1
         self._size = 0
 
-    def rules_for(
-        self, cluster: Cluster, context: Surroundings, request: Any
-    ) -> Sequence[ActiveRule]:
-        """The rules of which all conditions hold but those that are asked anew each time."""
+    def rules_for(self, context: Surroundings, request: Any) -> Sequence[ActiveRule]:
+        """The rules of which all conditions hold, but for the live ones."""
         if not self._rules:
             return ()
         image = context.broker.image
@@ -136,46 +121,46 @@ class Bucket:
         first = self._connections.get(first_key)
         if first is None:
             self._size += 1
-            facts = Facts(cluster, context, request)
+            facts = Facts(context, request)
             first = self._connections[first_key] = _OfConnection(self._rules, facts)
-        first.asked += 1
+        first.count += 1
         if not first.left:
             return ()
         key = None
         if first.key is not None:
             key = first.key(request)
             if key is None:
-                return self._unknown(first, Facts(cluster, context, request))
+                return self._unknown(first, Facts(context, request))
         second = first.known.get(key)
         if second is None:
             self._size += 1
-            second = first.known[key] = _second(first, Facts(cluster, context, request))
-        second.asked += 1
+            second = first.known[key] = _second(first, Facts(context, request))
+        second.count += 1
         return second.left
 
     def _unknown(self, first: _OfConnection, facts: Facts) -> Sequence[ActiveRule]:
-        """The same of a request that has no key: it is asked about as if it were the first."""
+        """The same for a request without a key."""
         second = _second(first, facts)
-        second.asked = 1
-        second.settle()
+        second.count = 1
+        second.add_failures()
         return second.left
 
-    def _forget(self, image: Image) -> None:
-        self.settle()
+    def _forget(self, image: KnownTopics) -> None:
+        self.add_failures()
         self._connections.clear()
         self._image, self._epoch = image, image.epoch
         self._size = 0
 
-    def settle(self) -> None:
-        """Tell the rules how often they failed."""
+    def add_failures(self) -> None:
+        """Add the failures to the counts of the rules."""
         for first in self._connections.values():
-            first.settle()
+            first.add_failures()
             for second in first.known.values():
-                second.settle()
+                second.add_failures()
 
 
-def _second(first: _OfConnection, facts: Facts) -> _Verdict:
-    return _Verdict(
+def _second(first: _OfConnection, facts: Facts) -> _Matches:
+    return _Matches(
         first.left, lambda rule: rule.matcher.failed_of(facts, OF_CONNECTIONS, within=False)
     )
 
@@ -183,14 +168,14 @@ def _second(first: _OfConnection, facts: Facts) -> _Verdict:
 # -- keys of requests ------------------------------------------------------------------------------
 
 
-def request_key(api_key: int, names: set[str]) -> Key | None:
-    """What reads off a request all that the conditions of these names look at.
+def request_key(api_key: int, version: int, names: set[str]) -> Key | None:
+    """A function that reads off a request all that the conditions of these names look at.
 
-    None where they look at nothing. The key itself is None for a request that has none.
+    None where they look at nothing. The function returns None for a request without a key.
     """
     keys: list[Key] = []
     for name in sorted(names - _OF_TARGETS):
-        key = _scalar_key(api_key, _SCALARS[name]) if name in _SCALARS else _no_key
+        key = _key_of(api_key, version, name)
         if key is not None:
             keys.append(key)
     if names & _OF_TARGETS:
@@ -213,50 +198,69 @@ def _no_key(_: Any) -> Hashable:
     return None
 
 
-def _scalar_key(api_key: int, names: Sequence[str]) -> Key | None:
-    """The values of the fields of these names; None if the API has none of them."""
+def _key_of(api_key: int, version: int, name: str) -> Key | None:
+    """Reads what one condition looks at; None if the API has nothing of the kind."""
+    kind = ENTITIES.get(name)
+    if kind is PRODUCER_ID or (kind is None and name not in _FIELDS):
+        return _no_key  # producers come and go, and stand in batches
     if api_key < 0:
         return None
-    layout = request_layout(api_key)
-    paths = [path for name in names for path in layout.scalars.get(name, ())]
-    if not paths:
+    if kind is not None:
+        return _entities_key(api_key, version, kind)
+    if all(field.name != name for field in request_shape(api_key).fields):
         return None
-    arrays = {field.name for field in layout.shape.fields if isinstance(field.type, Array)}
-    if all(len(path) == 1 and path[0] not in arrays for path in paths):
-        wanted = attrgetter(*[path[0] for path in paths])
-        return lambda request: (wanted(request),)  # for None says that there is no key
-    return lambda request: tuple([tuple(values_at(request, path)) for path in paths])
+    field = attrgetter(name)
+    return lambda request: (field(request),)  # None stands for no key
+
+
+def _entities_key(api_key: int, version: int, kind: Entity) -> Key | None:
+    fields = plain_fields(request_shape(api_key), version, kind)
+    if fields == ():
+        return None
+    if fields is not None:
+        plain = attrgetter(*fields)
+        return lambda request: (plain(request),)
+    kinds = frozenset((kind,))
+    return lambda request: tuple([each.value for each in mentions(request, version, kinds)])
 
 
 def _targets_key(api_key: int) -> Key | None:
     """The topics and partitions as they stand in a request."""
     if api_key == _FETCH:
         return _no_key  # an incremental one does not say what it is about
-    layout = request_layout(api_key) if api_key >= 0 else None
-    if layout is None or not (layout.topics or layout.names):
+    layout = request_rows(api_key) if api_key >= 0 else ()
+    of_topics = [rows for rows in every(layout) if rows.kind is TOPIC_NAME]
+    if not of_topics:
         return None
-    if len(layout.topics) == 1 and not layout.names and len(layout.topics[0].path) == 1:
-        return _rows_key(layout.topics[0])
+    (first, *others) = of_topics
+    if not others and len(first.whole_path) == 1 and not first.bare and first.by is None:
+        return _rows_key(first)
     return _no_key
 
 
-def _rows_key(array: TopicArray) -> Key:
-    """The rows of one array of topics."""
-    rows = attrgetter(array.field)
-    named = [name for name in (array.name, array.topic_id) if name]
+def _rows_key(topics: Rows) -> Key:
+    """The rows of one array of topics; null, which may mean every topic, is a key of its own."""
+    rows = attrgetter(topics.path[0])
+    named = [name for name in (topics.name, topics.topic_id) if name]
     name_of = attrgetter(*named)
-    if not array.partitions:
-        return lambda request: tuple([name_of(row) for row in rows(request) or (_ALL,)])
-    partitions = attrgetter(array.partitions)
-    if not array.number:
-        return lambda request: tuple(
-            [(name_of(row), tuple(partitions(row) or ())) for row in rows(request) or ()]
+    if not topics.inner:
+        return lambda request: _none_or_all(
+            found := rows(request), [name_of(row) for row in found or ()]
         )
-    number = attrgetter(array.number)
+    (inner,) = topics.inner
+    partitions = attrgetter(inner.path[0])
+    if inner.bare:
+        return lambda request: _none_or_all(
+            found := rows(request),
+            [(name_of(row), tuple(partitions(row) or ())) for row in found or ()],
+        )
+    number = attrgetter(inner.name)
 
     def key(request: Any) -> Hashable:
-        found: Any = rows(request) or ()
-        if len(found) == 1:  # one partition is what producers send who wait for each answer
+        found: Any = rows(request)
+        if found is None:
+            return _ALL
+        if len(found) == 1:  # producers that wait for each answer send one partition
             items: Any = partitions(found[0]) or ()
             if len(items) == 1:
                 return (name_of(found[0]), number(items[0]))
@@ -265,10 +269,8 @@ def _rows_key(array: TopicArray) -> Key:
     return key
 
 
-class _All:
-    """Stands for the row of every topic, which null means."""
-
-    name = topic = topic_name = topic_id = None
+def _none_or_all(found: object, names: list[Any]) -> Hashable:
+    return _ALL if found is None else tuple(names)
 
 
-_ALL = _All()
+_ALL = "every topic"

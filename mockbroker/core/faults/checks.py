@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mockbroker.core.faults import convert as cv
-from mockbroker.core.faults.effects import answers, lies
+from mockbroker.core import validation as cv
+from mockbroker.core.faults.effects import answers, delivery, falsify
 from mockbroker.core.faults.effects.answers import check_field
 from mockbroker.core.faults.effects.connections import StallHandshake, is_at_accept
-from mockbroker.core.faults.errors import RuleError
-from mockbroker.core.faults.layouts import dotted_paths, request_layout, response_layout
 from mockbroker.core.faults.matching import Matcher
+from mockbroker.core.faults.paths import dotted_paths, request_shape, response_shape
 from mockbroker.core.faults.rules import Match, Rule, api_key, api_keys, api_name, request_paths
+from mockbroker.core.validation import ValidationError
 from mockbroker_protocol import ApiKey
 
 # What is known of a connection before its first request.
@@ -22,9 +22,38 @@ ONLY_FOR: dict[str, frozenset[int]] = {
     "duplicate_records": frozenset((int(ApiKey.FETCH),)),
     "hide_records": frozenset((int(ApiKey.FETCH),)),
     "fail_reauthentication": frozenset((int(ApiKey.SASL_AUTHENTICATE),)),
-    "lie_api_versions": frozenset((int(ApiKey.API_VERSIONS),)),
-    "lie_metadata": frozenset((int(ApiKey.METADATA),)),
+    "falsify_api_versions": frozenset((int(ApiKey.API_VERSIONS),)),
+    "falsify_metadata": frozenset((int(ApiKey.METADATA),)),
 }
+# The requests that brokers send each other here, and what a rule may make of them.
+HOP_APIS = frozenset(
+    (
+        int(ApiKey.FETCH),
+        int(ApiKey.OFFSET_FOR_LEADER_EPOCH),
+        int(ApiKey.ALTER_PARTITION),
+        int(ApiKey.WRITE_TXN_MARKERS),
+        int(ApiKey.ADD_PARTITIONS_TO_TXN),
+        int(ApiKey.BROKER_HEARTBEAT),
+        int(ApiKey.ENVELOPE),
+    )
+)
+HOP_EFFECTS = frozenset(
+    ("delay", "drop_reply", "drop_request", "error", "error_after", "hold", "observe")
+)
+HOP_FIELDS = frozenset(
+    (
+        "api",
+        "between_brokers",
+        "from_broker",
+        "partition",
+        "producer_id",
+        "to_broker",
+        "topic",
+        "topic_id",
+        "transactional_id",
+        "where",
+    )
+)
 _SASL = frozenset((int(ApiKey.SASL_HANDSHAKE), int(ApiKey.SASL_AUTHENTICATE)))
 
 
@@ -41,32 +70,71 @@ def effective_api_keys(rule: Rule, path: str = "") -> frozenset[int]:
 
 
 def check_rule(rule: Rule, path: str) -> None:
-    """Raise RuleError where the parts of a rule do not go together; `path` ends with a dot."""
+    """Raise ValidationError where parts of a rule do not go together; `path` ends with a dot."""
     keys = api_keys(rule.match, f"{path}match.api")
     for name in rule.do:
         only = ONLY_FOR.get(name)
         if only is not None and keys and not keys & only:
             names = ", ".join(sorted(api_name(key) for key in only))
-            raise RuleError(f"{path}match.api", f"{name} is for {names}")
+            raise ValidationError(f"{path}match.api", f"{name} is for {names}")
+    if rule.match.is_for_hops:
+        _check_hop(rule, keys, path)
     _check_accept(rule, path)
     _check_paths(rule.match, keys, path)
     Matcher(rule.match, f"{path}match")
     for name, effect in rule.do.items():
         if isinstance(effect, answers.Rewrite):
             _check_rewrite(effect, keys, f"{path}do.{name}")
-        elif isinstance(effect, lies.LieApiVersions):
+        elif isinstance(effect, falsify.FalsifyApiVersions):
             for at, api in enumerate(effect.hide):
                 api_key(api, f"{path}do.{name}.hide[{at}]")
             for api in effect.max:
                 api_key(api, f"{path}do.{name}.max.{api}")
     if rule.when.every is not None and rule.when.nth is not None:
-        raise RuleError(f"{path}when.nth", "give nth or every, not both")
+        raise ValidationError(f"{path}when.nth", "give nth or every, not both")
     gates = rule.when
     if gates.from_ is not None and gates.until is not None and gates.until <= gates.from_:
-        raise RuleError(f"{path}when.until", "this is before `from`")
+        raise ValidationError(f"{path}when.until", "this is before `from`")
     for name in ("after_offset", "after_records"):
         if getattr(gates, name) is not None and rule.match.topic is None:
-            raise RuleError(f"{path}when.{name}", "the match has to say of which topic")
+            raise ValidationError(f"{path}when.{name}", "the match has to say of which topic")
+
+
+def _check_hop(rule: Rule, keys: frozenset[int], path: str) -> None:
+    """A rule for hops says nothing that only clients, their connections and their answers have."""
+    from mockbroker.core.actions import ACTIONS
+
+    match = rule.match
+    if match.between_brokers is False:
+        raise ValidationError(
+            f"{path}match.between_brokers",
+            "from_broker and to_broker are for requests between brokers, so it is true or left out",
+        )
+    for field in match.__struct_fields__:
+        if getattr(match, field) is not None and field not in HOP_FIELDS:
+            instead = "; say to_broker" if field == "broker" else ""
+            raise ValidationError(
+                f"{path}match.{field}",
+                f"a request between brokers has no such thing{instead}",
+            )
+    strange = keys - HOP_APIS
+    if strange:
+        names = ", ".join(sorted(map(api_name, strange)))
+        known = ", ".join(sorted(map(api_name, HOP_APIS)))
+        raise ValidationError(
+            f"{path}match.api", f"brokers do not send each other {names}; they send {known}"
+        )
+    for name, effect in rule.do.items():
+        if name not in ACTIONS and name not in HOP_EFFECTS:
+            raise ValidationError(
+                f"{path}do.{name}",
+                "this is for clients' requests; of one between brokers there are: "
+                + ", ".join(sorted(HOP_EFFECTS)),
+            )
+        if isinstance(effect, delivery.DropReply) and effect.then != "keep":
+            raise ValidationError(
+                f"{path}do.{name}.then", "between brokers there is no connection to end: say keep"
+            )
 
 
 def _check_accept(rule: Rule, path: str) -> None:
@@ -75,53 +143,48 @@ def _check_accept(rule: Rule, path: str) -> None:
         return
     for field in rule.match.__struct_fields__:
         if getattr(rule.match, field) is not None and field not in _OF_CONNECTIONS:
-            raise RuleError(
+            raise ValidationError(
                 f"{path}match.{field}",
                 f"{at_accept[0]} happens before the first request; a connection has only: "
                 + ", ".join(sorted(_OF_CONNECTIONS)),
             )
     others = [name for name in rule.do if name not in at_accept]
-    from mockbroker.core.faults.actions import ACTIONS
+    from mockbroker.core.actions import ACTIONS
 
     wrong = [name for name in others if name not in ACTIONS and name != "observe"]
     if wrong:
-        raise RuleError(f"{path}do.{wrong[0]}", f"this does not go with {at_accept[0]}")
+        raise ValidationError(f"{path}do.{wrong[0]}", f"this does not go with {at_accept[0]}")
 
 
 def _check_paths(match: Match, keys: frozenset[int], path: str) -> None:
-    if not match.where:
+    if not match.where or not keys:
         return
-    known = request_paths(keys) if keys else None
+    known = request_paths(keys)
+    known_bare = {each.replace("[]", "") for each in known}
     for field_path in match.where:
-        if known is not None and field_path not in known:
-            bare = {each for each in known if each.replace("[]", "") == field_path}
-            if not bare:
-                raise RuleError(
-                    f"{path}match.where.{field_path}", f"no such field{_near(field_path, known)}"
-                )
-
-
-def _near(name: str, known: set[str]) -> str:
-    return cv.nearest(name, known)
+        if field_path not in known and field_path not in known_bare:
+            raise ValidationError(
+                f"{path}match.where.{field_path}", f"no such field{cv.nearest(field_path, known)}"
+            )
 
 
 def _check_rewrite(effect: answers.Rewrite, keys: frozenset[int], path: str) -> None:
     if not keys:
-        raise RuleError(path, "the match has to say which api, for the fields differ")
-    for side, fields, layout in (
-        ("answer", effect.answer, response_layout),
-        ("request", effect.request, request_layout),
+        raise ValidationError(path, "the match has to say which api, for the fields differ")
+    for side, fields, shape_of in (
+        ("answer", effect.answer, response_shape),
+        ("request", effect.request, request_shape),
     ):
         for field_path, value in fields.items():
             for key in keys:
-                shape = layout(key).shape
+                shape = shape_of(key)
                 known = set(dotted_paths(shape))
                 plain = {each.removesuffix("[]") for each in known} | known
                 if field_path not in plain:
-                    raise RuleError(
+                    raise ValidationError(
                         f"{path}.{side}.{field_path}",
-                        f"no such field{_near(field_path, known)}",
+                        f"no such field{cv.nearest(field_path, known)}",
                     )
                 reason = check_field(shape, field_path, value)
                 if reason is not None:
-                    raise RuleError(f"{path}.{side}.{field_path}", reason)
+                    raise ValidationError(f"{path}.{side}.{field_path}", reason)

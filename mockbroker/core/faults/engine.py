@@ -1,20 +1,20 @@
-"""The engine: the rules that are there now, and what they say about each request.
+"""The engine: the rules in force, and their decisions on each request.
 
-A rule that fires yields a `Decision`. Rules are asked by priority, the highest first, then in the
-order in which they were added; one whose effect decides the fate of the request (`FINAL`) is the
-last one asked. `cluster.faults` is the engine while it has anything to do, and None otherwise, so
+A rule that fires yields a `Decision`. Rules are evaluated by priority, the highest first, then in
+the order in which they were added; one whose effect decides the fate of the request (`FINAL`) is
+the last. `cluster.faults` is the engine while it has anything to do, and None otherwise, so
 that a cluster without rules pays one test for each request.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
+from mockbroker.core.actions import ACTIONS
 from mockbroker.core.errors import ActionError, ApiError
-from mockbroker.core.faults.actions import perform
 from mockbroker.core.faults.active import ActiveRule, Explanation
 from mockbroker.core.faults.buckets import Bucket
 from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
@@ -22,12 +22,24 @@ from mockbroker.core.faults.facts import Facts, Surroundings
 from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.partial import Selection
 from mockbroker.core.faults.rules import Entry, Plan
+from mockbroker.core.faults.when import first_of_states
+from mockbroker.core.validation import ValidationError
 
-__all__ = ["ActiveRule", "Asked", "Decision", "Explanation", "FaultEngine", "engine_of"]
+__all__ = [
+    "ActiveRule",
+    "Decision",
+    "Explanation",
+    "FaultEngine",
+    "Fired",
+    "RuledCluster",
+    "engine_of",
+]
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.timers import Timer
+    from mockbroker.core.actions.registry import Action
+    from mockbroker.core.faults.states import ClusterStates
+    from mockbroker.core.runtime import Runtime
+    from mockbroker.core.timing.timers import Timer
 
 
 class Decision(NamedTuple):
@@ -38,60 +50,98 @@ class Decision(NamedTuple):
     selection: Selection
 
 
-Asked: TypeAlias = "tuple[Facts, tuple[Decision, ...]]"
+Fired: TypeAlias = "tuple[Facts, tuple[Decision, ...]]"
 """A request's facts, and the rules that fire for it."""
 
 
-class FaultEngine:
-    """The rules of one cluster. Belongs to the cluster's thread, like everything in the core."""
+class RuledCluster(Protocol):
+    """A cluster that rules can look into and act upon."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    fault_engine: FaultEngine | None
+    faults: FaultEngine | None  # the engine, while it has rules for requests or connections
+
+    @property
+    def runtime(self) -> Runtime: ...
+    @property
+    def live_states(self) -> ClusterStates:
+        """What the cluster is in just now."""
+        ...
+
+    def perform(
+        self, action: Action[Any, Any], arguments: msgspec.Struct, cause: str | None = None
+    ) -> Any:
+        """Carry out an action on behalf of `cause`."""
+        ...
+
+    def intercept_hops(self) -> None:
+        """Have hops watched as long as rules or the journal want it."""
+        ...
+
+
+class FaultEngine:
+    """The rules of one cluster. Belongs to one thread, like everything in the core.
+
+    `runtime` gives it time and timers. `cluster` is the cluster when it is one of this process;
+    without it rules can act upon requests and connections, but not upon the cluster itself.
+    """
+
+    def __init__(self, runtime: Runtime, cluster: RuledCluster | None = None) -> None:
+        self._runtime = runtime
         self._cluster = cluster
+        self._states = None if cluster is None else cluster.live_states
         self._plans: dict[str, Plan] = {}
         self._rules: dict[str, ActiveRule] = {}
         self._order = 0
         self._buckets: dict[int, Bucket] = {}
-        self.asked: dict[int, int] = {}  # requests that were asked about, by API
+        self.evaluated: dict[int, int] = {}  # requests by API
+        self.hops_evaluated: dict[int, int] = {}  # the same between brokers
+        self._hop_rules: tuple[ActiveRule, ...] = ()  # in the order of evaluation
+        self.has_client_rules = False  # rules for requests or connections
         self._timers: dict[str, list[Timer]] = {}
         self._held_ids = 0
         self.steps: dict[str, str] = {}  # where each scenario is; "start" unless told otherwise
         self.held: dict[int, Held] = {}
-        # Told of each hold, action and hit: ("hit" | "held" | "action" | "failed action", details).
+        # Called for each hold, action, hit: ("hit" | "held" | "action" | "failed action", details).
         self.on_fault: list[Callable[[str, str, object], None]] = []
 
-    # -- sets --------------------------------------------------------------------------------------
+    # -- plans -------------------------------------------------------------------------------------
 
     def add(self, plan: Plan) -> list[ActiveRule]:
-        """Put a set in force, whole or not at all. Raises NameTakenError."""
+        """Put a plan in force, whole or not at all.
+
+        Raises NameTakenError, and ValidationError for what needs a cluster where there is none.
+        """
         self._check_names(plan)
+        if self._cluster is None:
+            _check_without_cluster(plan)
         added = []
         for rule in plan.rules:
             self._order += 1
-            added.append(ActiveRule(rule, plan, self._order, self, self._cluster))
+            added.append(ActiveRule(rule, plan, self._order, self, self._runtime, self._states))
         self._plans[plan.name] = plan
         for active in added:
             self._rules[active.name] = active
         self._forget_buckets()
         self._start_timeline(plan)
-        self._seat()
+        self._attach()
         return added
 
     def _check_names(self, plan: Plan) -> None:
         if plan.name in self._plans:
-            raise NameTakenError(f"there is a set {plan.name!r} already")
+            raise NameTakenError(f"there is a plan {plan.name!r} already")
         for rule in plan.rules:
             if rule.name in self._rules:
                 raise NameTakenError(f"there is a rule {rule.name!r} already")
 
     def free_name(self) -> str:
-        """A name for a set that was given none: `fault-1`, `fault-2` and so on."""
+        """A name for a plan without one: `fault-1`, `fault-2` and so on."""
         number = 1
         while f"fault-{number}" in self._plans or f"fault-{number}" in self._rules:
             number += 1
         return f"fault-{number}"
 
     def remove(self, name: str) -> None:
-        """Take away a set, or one rule; what is held by it goes on. Raises UnknownNameError."""
+        """Remove a plan, or one rule; requests that it holds go on. Raises UnknownNameError."""
         plan = self._plans.pop(name, None)
         if plan is not None:
             names = [rule.name for rule in plan.rules]
@@ -105,21 +155,21 @@ class FaultEngine:
         self._forget_buckets()
         for active in gone:
             active.removed()
-            self._forget_empty(active.set_name)
+            self._forget_empty(active.plan_name)
         for held in [held for held in self.held.values() if held.rule in names]:
             held.release()
-        self._seat()
+        self._attach()
 
-    def _forget_empty(self, set_name: str) -> None:
-        """A set that has neither rules nor a timeline any more is gone."""
-        plan = self._plans.get(set_name)
+    def _forget_empty(self, plan_name: str) -> None:
+        """Remove a plan that has neither rules nor a timeline any more."""
+        plan = self._plans.get(plan_name)
         if plan is None or plan.timeline:
             return
-        if all(rule.set_name != set_name for rule in self._rules.values()):
-            del self._plans[set_name]
+        if all(rule.plan_name != plan_name for rule in self._rules.values()):
+            del self._plans[plan_name]
 
     def clear(self) -> None:
-        """Take away everything; what is held goes on."""
+        """Remove everything; held requests go on."""
         for timers in self._timers.values():
             for timer in timers:
                 timer.cancel()
@@ -133,21 +183,31 @@ class FaultEngine:
             active.removed()
         for held in list(self.held.values()):
             held.release()
-        self._seat()
+        self._attach()
 
     def _forget_buckets(self) -> None:
         for bucket in self._buckets.values():
-            bucket.settle()
+            bucket.add_failures()
         self._buckets.clear()
 
-    def _seat(self) -> None:
-        self._cluster.faults = self if self._rules else None
+    def _attach(self) -> None:
+        """Attach the engine to the cluster and to its network where it has rules for them."""
+        rules = sorted(self._rules.values(), key=ActiveRule.order_key)
+        hop_rules = tuple(rule for rule in rules if rule.scope == "hop")
+        self.has_client_rules = len(hop_rules) < len(rules)
+        cluster = self._cluster
+        if cluster is None:
+            return
+        cluster.faults = self if self.has_client_rules else None
+        if hop_rules != self._hop_rules:
+            self._hop_rules = hop_rules
+            cluster.intercept_hops()
 
     # -- reading -----------------------------------------------------------------------------------
 
     @property
     def plans(self) -> dict[str, Plan]:
-        """The sets in force, by name."""
+        """The plans in force, by name."""
         return dict(self._plans)
 
     @property
@@ -156,7 +216,7 @@ class FaultEngine:
         return dict(self._rules)
 
     def rule(self, name: str) -> ActiveRule:
-        """The rule of this name, or the only one of a set of this name. Raises UnknownNameError."""
+        """The rule of this name, or the only one of such a plan. Raises UnknownNameError."""
         found = self._rules.get(name)
         if found is None:
             plan = self._plans.get(name)
@@ -170,50 +230,77 @@ class FaultEngine:
         return self.explain_rule(self.rule(name))
 
     def explain_rule(self, active: ActiveRule) -> Explanation:
-        """The same, of a rule that need not be in force any more."""
+        """The same for a rule that need not be in force any more."""
         for bucket in self._buckets.values():
-            bucket.settle()
+            bucket.add_failures()
         failed = dict(active.failed)
         seen = active.matched + sum(failed.values())
-        since = {key: n - active.since.get(key, 0) for key, n in self.asked.items()}
-        asked = seen if active.is_removed else sum(since.values())
+        since = {
+            key: n - active.since.get(key, 0) for key, n in self.evaluations_of(active).items()
+        }
+        evaluated = seen if active.is_removed else sum(since.values())
         in_reach = sum(n for key, n in since.items() if self._reaches(active, key))
         if not active.is_removed:
-            # Other APIs are kept from a rule, and so is what a rule of higher rank has taken.
-            for reason, count in (("api", asked - in_reach), ("an earlier rule", in_reach - seen)):
+            # Requests of other APIs do not reach a rule, nor do those that an earlier rule ended.
+            for reason, count in (
+                ("api", evaluated - in_reach),
+                ("an earlier rule", in_reach - seen),
+            ):
                 if count > 0:
                     failed[reason] = failed.get(reason, 0) + count
-        stopped = dict(active.gate.stopped)
-        return Explanation(active.name, asked, active.matched, active.hits, failed, stopped)
+        stopped = dict(active.trigger.stopped)
+        return Explanation(active.name, evaluated, active.matched, active.hits, failed, stopped)
 
     @staticmethod
     def _reaches(rule: ActiveRule, api_key: int) -> bool:
-        return rule.at_accept is (api_key < 0) and (not rule.api_keys or api_key in rule.api_keys)
+        """Whether a rule may be for an API."""
+        if rule.scope != "hop" and (rule.scope == "connection") is not (api_key < 0):
+            return False
+        return not rule.api_keys or api_key in rule.api_keys
+
+    def evaluations_of(self, rule: ActiveRule) -> Mapping[int, int]:
+        """How often rules of this one's scope were evaluated so far, by API."""
+        return self.hops_evaluated if rule.scope == "hop" else self.evaluated
 
     def _unknown(self, name: str) -> UnknownNameError:
         known = ", ".join(sorted({*self._plans, *self._rules})) or "none"
-        return UnknownNameError(f"there is no rule or set {name!r}; there are: {known}")
+        return UnknownNameError(f"there is no rule or plan {name!r}; there are: {known}")
 
-    # -- asking ------------------------------------------------------------------------------------
+    # -- evaluation --------------------------------------------------------------------------------
 
-    def ask(self, cluster: Cluster, context: Surroundings, request: Any) -> Asked | None:
+    def evaluate(self, context: Surroundings, request: Any) -> Fired | None:
         """The rules that fire for a request, in order, with its facts; None if there is none."""
         api_key = context.header.api_key
-        self.asked[api_key] = self.asked.get(api_key, 0) + 1
+        self.evaluated[api_key] = self.evaluated.get(api_key, 0) + 1
         bucket = self._buckets.get(api_key)
         if bucket is None:
             bucket = self._fill(api_key)
-        rules = bucket.rules_for(cluster, context, request)
+        rules = bucket.rules_for(context, request)
         if not rules:
             return None
-        facts = Facts(cluster, context, request)
+        facts = Facts(context, request)
         decisions = self._decisions(rules, facts)
         return (facts, decisions) if decisions else None
 
-    def ask_at_accept(self, facts: Facts) -> tuple[Decision, ...]:
+    def evaluate_accept(self, facts: Facts) -> tuple[Decision, ...]:
         """The rules that fire for a connection that is being accepted, in order."""
-        self.asked[facts.api_key] = self.asked.get(facts.api_key, 0) + 1
         rules = sorted(self._rules.values(), key=ActiveRule.order_key)
+        accepting = [rule for rule in rules if rule.scope == "connection"]
+        return self._evaluate_each(accepting, facts, self.evaluated)
+
+    @property
+    def hop_rules(self) -> tuple[ActiveRule, ...]:
+        """The rules in force for what brokers send each other."""
+        return self._hop_rules
+
+    def evaluate_hop(self, facts: Facts) -> tuple[Decision, ...]:
+        """The rules that fire for a request of a broker to another, in order."""
+        return self._evaluate_each(self._hop_rules, facts, self.hops_evaluated)
+
+    def _evaluate_each(
+        self, rules: Iterable[ActiveRule], facts: Facts, evaluated: dict[int, int]
+    ) -> tuple[Decision, ...]:
+        evaluated[facts.api_key] = evaluated.get(facts.api_key, 0) + 1
         left = []
         for rule in rules:
             if self._reaches(rule, facts.api_key):
@@ -236,7 +323,7 @@ class FaultEngine:
 
     def _fill(self, api_key: int) -> Bucket:
         rules = sorted(self._rules.values(), key=ActiveRule.order_key)
-        reached = [rule for rule in rules if self._reaches(rule, api_key)]
+        reached = [r for r in rules if r.scope != "hop" and self._reaches(r, api_key)]
         bucket = self._buckets[api_key] = Bucket(reached)
         return bucket
 
@@ -246,18 +333,18 @@ class FaultEngine:
             rule.failed[failed] = rule.failed.get(failed, 0) + 1
             return False
         rule.matched += 1
-        if not rule.gate.lets_through(facts, rule.hits):
+        if not rule.trigger.fires(facts, rule.hits):
             return False
-        rule.fired(facts, self._cluster.now_ms())
+        rule.fired(facts, self._runtime.now_ms())
         self._tell("hit", rule.name, facts)
         return True
 
     # -- holding -----------------------------------------------------------------------------------
 
     def hold(self, rule: str, phase: str, facts: Facts, request: object, response: object) -> Held:
-        """Note that an exchange is held; whoever waits for it takes it away with `let_go`."""
+        """Enter an exchange as held, until `let_go`."""
         self._held_ids += 1
-        now_ms = self._cluster.now_ms()
+        now_ms = self._runtime.now_ms()
         held = Held(self._held_ids, rule, phase, facts, request, response, now_ms)
         self.held[held.id] = held
         self._tell("held", rule, held)
@@ -273,10 +360,11 @@ class FaultEngine:
     # -- actions -----------------------------------------------------------------------------------
 
     def act(self, actions: Mapping[str, msgspec.Struct], cause: str) -> None:
-        """Carry out actions on the cluster; one that cannot be done is told, and no more."""
+        """Carry out actions on the cluster; observers learn of one that failed."""
+        assert self._cluster is not None  # `add` refuses such rules and plans
         for name, arguments in actions.items():
             try:
-                perform(self._cluster, name, arguments, cause)
+                self._cluster.perform(ACTIONS[name], arguments, cause)
             except (ActionError, ApiError) as error:
                 self._tell("failed action", cause, (name, arguments, str(error)))
             else:
@@ -293,8 +381,8 @@ class FaultEngine:
     def _schedule(self, plan: Plan, entry: Entry) -> None:
         if plan.name not in self._plans:
             return
-        timers = self._cluster.timers
-        due_ms = self._cluster.now_ms() + entry.at_ms
+        timers = self._runtime.timers
+        due_ms = self._runtime.now_ms() + entry.at_ms
         timer = timers.call_at(due_ms, lambda: self.act(entry.do, plan.name))
         self._timers.setdefault(plan.name, []).append(timer)
 
@@ -303,11 +391,29 @@ class FaultEngine:
             observer(what, cause, details)
 
 
-def engine_of(cluster: Cluster) -> FaultEngine:
-    """The cluster's engine, made when it is first asked for."""
+def _check_without_cluster(plan: Plan) -> None:
+    """Raise ValidationError for what needs a cluster in this process."""
+    for number, rule in enumerate(plan.rules):
+        path = f"rules[{number}]"
+        if rule.match.is_for_hops:
+            raise ValidationError(
+                f"{path}.match", "there are no brokers here whose requests it could see"
+            )
+        field = first_of_states(rule.when)
+        if field is not None:
+            raise ValidationError(f"{path}.when.{field}", "there is no cluster here to look into")
+        for name in rule.do:
+            if name in ACTIONS:
+                raise ValidationError(f"{path}.do.{name}", "there is no cluster here to act upon")
+    if plan.timeline:
+        raise ValidationError("timeline", "there is no cluster here to act upon")
+
+
+def engine_of(cluster: RuledCluster) -> FaultEngine:
+    """The cluster's engine, made by the first call."""
     if cluster.fault_engine is None:
         from mockbroker.core.journal.faults import fault_observer
 
-        cluster.fault_engine = FaultEngine(cluster)
-        cluster.fault_engine.on_fault.append(fault_observer(cluster))
+        cluster.fault_engine = FaultEngine(cluster.runtime, cluster)
+        cluster.fault_engine.on_fault.append(fault_observer(cluster.runtime))
     return cluster.fault_engine

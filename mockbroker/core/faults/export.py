@@ -13,16 +13,16 @@ _STEP = 4
 
 
 def exported(engine: FaultEngine, format_: Format) -> str:
-    """All sets in force, in the order in which they were added; empty where there are none.
+    """All plans in force, in the order in which they were added; empty where there are none.
 
-    Rules that were taken away one by one are left out, with what the timeline has after them. Hits
-    and steps of scenarios are no part of it. As YAML each set is a document of its own.
+    Rules that were removed one by one are left out, with what the timeline has after them. Hits
+    and steps of scenarios are no part of it. As YAML each plan is a document of its own.
     """
     return _WRITERS[format_](plans_in_force(engine))
 
 
 def plans_in_force(engine: FaultEngine) -> list[dict[str, object]]:
-    """The sets in force as plain data, each as `FaultEngine.add` would get it now."""
+    """The plans in force as plain data, each as `FaultEngine.add` would get it now."""
     rules = engine.rules
     found = []
     for plan in engine.plans.values():

@@ -1,33 +1,29 @@
-"""What rules ask about a request: its facts, read off the decoded message when first asked for."""
+"""The facts of a request that rules refer to, read off the decoded message on first use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mockbroker.core.faults.layouts import Layout, arrays_at, request_layout, values_at
-from mockbroker.core.faults.partial import ALL, Target, id_of, index_of, name_of
 from mockbroker.core.ids import ZERO_UUID
 from mockbroker_protocol import ApiKey
+from mockbroker_protocol.declare import TRANSACTIONAL_ID, Entity
+from mockbroker_protocol.entities import (
+    ALL_PARTITIONS,
+    Target,
+    means_all_topics,
+    targets,
+    values,
+)
 from mockbroker_protocol.records import BatchHeader
 from mockbroker_protocol.records.batch import HEADER_SIZE
 
 if TYPE_CHECKING:
-    from mockbroker.core.broker import Broker
-    from mockbroker.core.cluster import Cluster
     from mockbroker_protocol.headers import RequestHeader
 
 _FETCH = int(ApiKey.FETCH)
 _PRODUCE = int(ApiKey.PRODUCE)
-_FIND_COORDINATOR = int(ApiKey.FIND_COORDINATOR)
-_GROUP_KEY, _TRANSACTION_KEY = 0, 1
-
-# What each fact is called in the requests that have it.
-GROUPS = ("group_id", "group_ids", "groups_names")
-MEMBERS = ("member_id",)
-INSTANCES = ("group_instance_id", "instance_id")
-TRANSACTIONS = ("transactional_id", "v3_and_below_transactional_id", "transactional_ids")
-PRODUCERS = ("producer_id", "v3_and_below_producer_id")
+NO_BROKER = -1
 
 
 class Peer(Protocol):
@@ -41,11 +37,52 @@ class Peer(Protocol):
     software_version: str
 
 
+class KnownTopic(Protocol):
+    """A topic that a broker knows."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def topic_id(self) -> bytes: ...
+
+
+class KnownTopics(Protocol):
+    """The topics that a broker knows; `epoch` grows whenever one is added, changed or deleted."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def topics(self) -> Mapping[str, KnownTopic]: ...
+    @property
+    def topics_by_id(self) -> Mapping[bytes, KnownTopic]: ...
+
+
+class FetchSessions(Protocol):
+    """The fetch sessions of a broker (KIP-227)."""
+
+    def keys_of(self, session_id: int) -> Iterable[tuple[str | bytes, int]]:
+        """The partitions of a session, each by the topic's name or id and by its index; none for
+        an unknown session.
+        """
+        ...
+
+
+class KnownBroker(Protocol):
+    """The broker that a request is for, as far as rules ask about it."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def image(self) -> KnownTopics: ...
+    @property
+    def fetch_sessions(self) -> FetchSessions: ...
+
+
 class Surroundings(Protocol):
     """What is known of a request besides itself."""
 
     @property
-    def broker(self) -> Broker: ...
+    def broker(self) -> KnownBroker: ...
     @property
     def listener(self) -> str: ...
     @property
@@ -63,23 +100,20 @@ class Facts:
 
     __slots__ = (
         "_batches",
-        "_layout",
         "_targets",
         "api_key",
         "api_version",
         "broker",
         "client_id",
-        "cluster",
         "connection",
         "listener",
         "request",
         "seq",
     )
 
-    def __init__(self, cluster: Cluster, context: Surroundings, request: Any) -> None:
+    def __init__(self, context: Surroundings, request: Any) -> None:
         header = context.header
-        self.cluster = cluster
-        self.broker = context.broker
+        self.broker: KnownBroker = context.broker
         self.listener = context.listener
         self.connection: Peer = context.connection
         self.api_key = header.api_key
@@ -88,25 +122,27 @@ class Facts:
         self.request = request
         self.seq = context.seq
         self._targets: list[Target] | None = None
-        self._layout: Layout | None = None
         self._batches: list[BatchHeader] | None = None
 
     @classmethod
-    def of_connection(cls, broker: Broker, listener: str, connection: Peer) -> Facts:
+    def of_connection(cls, broker: KnownBroker, listener: str, connection: Peer) -> Facts:
         """The facts of a connection that is being accepted."""
         facts: Facts = object.__new__(cls)
-        facts.cluster, facts.broker, facts.listener = broker.cluster, broker, listener
+        facts.broker, facts.listener = broker, listener
         facts.connection, facts.api_key, facts.api_version = connection, -1, -1
         facts.client_id, facts.request, facts._targets, facts.seq = "", None, [], 0
-        facts._layout, facts._batches = None, []
+        facts._batches = []
         return facts
 
     @property
-    def layout(self) -> Layout:
-        """Where things stand in this kind of request."""
-        if self._layout is None:
-            self._layout = request_layout(self.api_key)
-        return self._layout
+    def from_broker(self) -> int:
+        """The broker that sends a hop; -1 of a client's request."""
+        return NO_BROKER
+
+    @property
+    def to_broker(self) -> int:
+        """The broker that a hop is for; -1 of a client's request."""
+        return NO_BROKER
 
     # -- topics and partitions ---------------------------------------------------------------------
 
@@ -118,26 +154,19 @@ class Facts:
         return self._targets
 
     def _all_targets(self) -> Iterator[Target]:
-        layout = self.layout
         if self.api_key == _FETCH:
             yield from self._session_targets()
-        for array in layout.topics:
-            listed = list(arrays_at(self.request, array.path))
-            if not listed and len(array.path) == 1 and getattr(self.request, array.field) is None:
-                for topic in self.broker.image.topics.values():  # null stands for all topics
-                    yield Target(topic.name, topic.topic_id, ALL)
-            for rows in listed:
-                for row in rows:
-                    name, topic_id = self._known(name_of(row, array), id_of(row, array))
-                    partitions = getattr(row, array.partitions) if array.partitions else None
-                    if not partitions:
-                        yield Target(name, topic_id, ALL)
-                    for item in partitions or ():
-                        yield Target(name, topic_id, index_of(item, array))
-        for field in layout.names:
-            for bare in getattr(self.request, field) or ():
-                name, topic_id = self._known(bare, ZERO_UUID)
-                yield Target(name, topic_id, ALL)
+        image = self.broker.image
+        if means_all_topics(self.request, self.api_version):
+            for topic in image.topics.values():
+                yield Target(topic.name, topic.topic_id, ALL_PARTITIONS)
+        for target in targets(self.request, self.api_version, self._topic_name):
+            known = image.topics.get(target.topic)
+            yield target if known is None else target._replace(topic_id=known.topic_id)
+
+    def _topic_name(self, topic_id: bytes) -> str | None:
+        topic = self.broker.image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
 
     def _session_targets(self) -> Iterator[Target]:
         """What an incremental Fetch asks for without saying so again (KIP-227)."""
@@ -153,68 +182,20 @@ class Facts:
                 continue
             topic, partition = key
             if isinstance(topic, bytes):
-                name, topic_id = self._known(None, topic)
+                yield Target(self._topic_name(topic) or topic.hex(), topic, partition)
             else:
-                name, topic_id = self._known(topic, ZERO_UUID)
-            yield Target(name, topic_id, partition)
-
-    def _known(self, name: str | None, topic_id: bytes) -> tuple[str, bytes]:
-        """Name and id of a topic, of which a request may have but one."""
-        if name:
-            topic = self.broker.image.topics.get(name)
-            return name, topic_id if topic is None else topic.topic_id
-        topic = self.broker.image.topics_by_id.get(topic_id)
-        return "" if topic is None else topic.name, topic_id
+                known = self.broker.image.topics.get(topic)
+                yield Target(topic, ZERO_UUID if known is None else known.topic_id, partition)
 
     # -- other facts -------------------------------------------------------------------------------
 
-    def values(self, names: tuple[str, ...]) -> Iterator[Any]:
-        """Every value of the fields with these names, wherever they stand in the request."""
-        if self.request is None:
-            return
-        scalars = self.layout.scalars
-        for name in names:
-            for path in scalars.get(name, ()):
-                for value in values_at(self.request, path):
-                    if value is not None:
-                        yield value
+    def values(self, kind: Entity) -> list[Any]:
+        """What the request names of one kind, each once; empty for a connection."""
+        return [] if self.request is None else values(self.request, self.api_version, kind)
 
-    @property
-    def groups(self) -> list[str]:
-        """The groups that the request is about."""
-        found: list[str] = list(self.values(GROUPS))
-        if self.api_key == int(ApiKey.DESCRIBE_GROUPS):
-            found += self.request.groups
-        if self.api_key == _FIND_COORDINATOR and self.request.key_type == _GROUP_KEY:
-            found += self._coordinator_keys()
-        return found
-
-    @property
-    def members(self) -> list[str]:
-        return list(self.values(MEMBERS))
-
-    @property
-    def instances(self) -> list[str]:
-        return list(self.values(INSTANCES))
-
-    @property
-    def transactional_ids(self) -> list[str]:
-        """The transactional ids that the request is about."""
-        found: list[str] = [each for each in self.values(TRANSACTIONS) if each]
-        if self.api_key == _FIND_COORDINATOR and self.request.key_type == _TRANSACTION_KEY:
-            found += self._coordinator_keys()
-        return found
-
-    def _coordinator_keys(self) -> list[str]:
-        keys: list[str] = [*self.request.coordinator_keys]
-        return [*keys, self.request.key] if self.request.key else keys
-
-    @property
-    def producer_ids(self) -> list[int]:
-        """The producers that the request is about; those of a Produce stand in its batches."""
-        if self.api_key == _PRODUCE:
-            return [batch.producer_id for batch in self.batches]
-        return list(self.values(PRODUCERS))
+    def field(self, name: str) -> object:
+        """A field at the top level of the request; None where there is none."""
+        return getattr(self.request, name, None)
 
     @property
     def batches(self) -> list[BatchHeader]:
@@ -233,7 +214,7 @@ class Facts:
     @property
     def transactional(self) -> bool:
         """Whether the request is part of a transaction."""
-        return bool(self.transactional_ids) or any(b.is_transactional for b in self.batches)
+        return bool(self.values(TRANSACTIONAL_ID)) or any(b.is_transactional for b in self.batches)
 
     @property
     def software(self) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from mockbroker.core.faults.effects.answers import check_field, error_code, rewritten
-from mockbroker.core.faults.errors import RuleError
-from mockbroker.core.faults.facts import Facts
-from mockbroker.core.faults.layouts import dotted_paths, request_layout, response_layout
+from mockbroker.core.faults.facts import NO_BROKER, Facts
 from mockbroker.core.faults.partial import Selection
+from mockbroker.core.faults.paths import dotted_paths, request_shape, response_shape
+from mockbroker.core.validation import ValidationError
 from mockbroker_protocol import ErrorCode
 
 Verdict = Literal["go on", "answer", "drop", "close", "reset"]
@@ -75,20 +75,22 @@ class Held:
     def edit(self, fields: dict[str, object]) -> None:
         """Give fields of the request, or of the answer once there is one, other values, by path.
 
-        Raises RuleError for a field that is not there or does not take the value.
+        Raises ValidationError for a field that is not there or does not take the value.
         """
-        layout = (request_layout if self.response is None else response_layout)(self.facts.api_key)
-        known = {path.removesuffix("[]") for path in dotted_paths(layout.shape)}
+        if self.facts.from_broker != NO_BROKER:
+            raise ValidationError("edit", "what a broker sends another can be refused, not edited")
+        shape = (request_shape if self.response is None else response_shape)(self.facts.api_key)
+        known = {path.removesuffix("[]") for path in dotted_paths(shape)}
         for path, value in fields.items():
             if path.removesuffix("[]") not in known:
-                raise RuleError(path, "no such field")
-            reason = check_field(layout.shape, path, value)
+                raise ValidationError(path, "no such field")
+            reason = check_field(shape, path, value)
             if reason is not None:
-                raise RuleError(path, reason)
+                raise ValidationError(path, reason)
         if self.response is None:
-            self.request = rewritten(self.request, layout, Selection(None), fields)
+            self.request = rewritten(self.request, (), Selection(None), fields)
         else:
-            self.response = rewritten(self.response, layout, Selection(None), fields)
+            self.response = rewritten(self.response, (), Selection(None), fields)
 
     def answer(self, error: str | int) -> None:
         """Answer with an error instead. Raises ValueError for one that there is not."""

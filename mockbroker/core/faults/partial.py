@@ -1,39 +1,61 @@
-"""Working on some of the topics and partitions of a decoded message and leaving the others alone.
+"""Working on some parts of a decoded message and leaving the others alone.
 
-What a rule has *selected* is a set of targets: topic, topic id, and a partition or all of them.
-Messages are never changed in place: who wants to, takes a `fresh` copy first. Records are shared
-with the original, for they are views that nobody writes to.
+What a rule has *selected* is a set of targets (topic, topic id, and a partition or all of them),
+or some of several groups or transactional ids, or both. Messages are never changed in place: who
+wants to, takes a `fresh` copy first. Records are shared with the original, for they are views that
+nobody writes to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from mockbroker.core.faults.layouts import Layout, TopicArray, arrays_at
+from mockbroker.core.faults.paths import arrays_at
+from mockbroker.core.faults.rows import Rows
 from mockbroker.core.ids import ZERO_UUID
+from mockbroker_protocol.declare import (
+    COORDINATOR_KEY,
+    GROUP_ID,
+    PARTITION,
+    TOPIC_NAME,
+    TRANSACTIONAL_ID,
+    Entity,
+)
+from mockbroker_protocol.entities import ALL_PARTITIONS, Target
 
-ALL = -1
+# The kinds of ids of which a rule can select some.
+SELECTED_BY_ID = (GROUP_ID, TRANSACTIONAL_ID)
 
 
-class Target(NamedTuple):
-    """A partition of a request, or (-1) a topic that the request names without partitions."""
+class Topic(NamedTuple):
+    """The topic of the row that is being looked into."""
 
-    topic: str
+    name: str | None
     topic_id: bytes
-    partition: int
+
+
+NO_TOPIC = Topic(None, ZERO_UUID)
 
 
 class Selection:
-    """The targets that a rule is for, quick to ask; every one of a request when not `limited`."""
+    """What a rule is for, quick to ask: everything in a message when not `limited`.
 
-    __slots__ = ("_ids", "_names", "limited", "targets")
+    `targets` limits topics and partitions; `ids` limits groups and transactional ids.
+    """
 
-    def __init__(self, targets: Iterable[Target] | None) -> None:
-        self.limited = targets is not None
+    __slots__ = ("_ids", "_names", "_of_topics", "ids", "targets")
+
+    def __init__(
+        self,
+        targets: Iterable[Target] | None,
+        ids: Mapping[Entity, Collection[str]] | None = None,
+    ) -> None:
+        self._of_topics = targets is not None
         self.targets = list(targets or ())
+        self.ids = ids or {}
         self._names: dict[str, set[int]] = {}
         self._ids: dict[bytes, set[int]] = {}
         for target in self.targets:
@@ -42,6 +64,10 @@ class Selection:
             if target.topic_id != ZERO_UUID:
                 self._ids.setdefault(target.topic_id, set()).add(target.partition)
 
+    @property
+    def limited(self) -> bool:
+        return self._of_topics or bool(self.ids)
+
     def partitions(self, name: str | None, topic_id: bytes) -> set[int] | None:
         """The partitions of a topic, known by its name or its id; None when it is not selected."""
         found = self._names.get(name) if name else None
@@ -49,10 +75,38 @@ class Selection:
 
     def has(self, name: str | None, topic_id: bytes, partition: int) -> bool:
         """Whether a partition is selected."""
-        if not self.limited:
+        if not self._of_topics:
             return True
         found = self.partitions(name, topic_id)
-        return found is not None and (partition in found or ALL in found)
+        return found is not None and (partition in found or ALL_PARTITIONS in found)
+
+    def fits(self, rows: Rows, row: Any, topic: Topic) -> bool:
+        """Whether a row in `topic` is selected, or may hold something that is."""
+        kind, name = rows.kind_of(row), rows.name_of(row)
+        if rows.by is not None:
+            return self._has_resource(kind, name)
+        if kind is PARTITION:
+            return self.has(topic.name, topic.topic_id, name)
+        if kind is TOPIC_NAME:
+            return not self._of_topics or self.partitions(name, rows.id_of(row)) is not None
+        if kind is COORDINATOR_KEY:
+            return not self.ids or any(name in ids for ids in self.ids.values())
+        return kind is None or kind not in self.ids or name in self.ids[kind]
+
+    def _has_resource(self, kind: Entity | None, name: str) -> bool:
+        """Resources stand side by side, so each is selected by what it is."""
+        if not self.limited:
+            return True
+        if kind is TOPIC_NAME:
+            return self.partitions(name, ZERO_UUID) is not None
+        return kind is not None and name in self.ids.get(kind, ())
+
+    def is_whole(self, rows: Rows, row: Any) -> bool:
+        """Whether all that a row which fits may hold is selected with it."""
+        if not self._of_topics or rows.kind is not TOPIC_NAME:
+            return not self._of_topics or rows.by is not None
+        chosen = self.partitions(rows.name_of(row), rows.id_of(row))
+        return chosen is not None and ALL_PARTITIONS in chosen
 
 
 def fresh(value: Any) -> Any:
@@ -72,151 +126,154 @@ def fresh(value: Any) -> Any:
 # -- rows ------------------------------------------------------------------------------------------
 
 
-def name_of(row: Any, array: TopicArray) -> str | None:
-    name: str | None = getattr(row, array.name) if array.name else None
-    return name
-
-
-def id_of(row: Any, array: TopicArray) -> bytes:
-    topic_id: bytes = getattr(row, array.topic_id) if array.topic_id else ZERO_UUID
-    return topic_id
-
-
-def index_of(item: Any, array: TopicArray) -> int:
-    index: int = getattr(item, array.number) if array.number else item
-    return index
-
-
-def rows(message: Any, layout: Layout) -> Iterator[tuple[TopicArray, Any]]:
-    """Every topic's row of a message."""
-    for array in layout.topics:
-        for found in arrays_at(message, array.path):
-            for row in found:
-                yield array, row
+def in_row(rows: Rows, row: Any, topic: Topic) -> Topic:
+    """The topic that what is inside a row is of."""
+    return Topic(rows.name_of(row), rows.id_of(row)) if rows.kind is TOPIC_NAME else topic
 
 
 def selected_partitions(
-    message: Any, layout: Layout, selection: Selection
+    message: Any, layout: Sequence[Rows], selection: Selection
 ) -> Iterator[tuple[Any, Any]]:
     """(row, partition) of every selected partition that a message has structs for."""
-    for array, row in rows(message, layout):
-        if not (array.partitions and array.number):
-            continue
-        name, topic_id = name_of(row, array), id_of(row, array)
-        for item in getattr(row, array.partitions) or ():
-            if selection.has(name, topic_id, index_of(item, array)):
-                yield row, item
+    return _partitions(message, layout, selection, NO_TOPIC)
+
+
+def _partitions(
+    holder: Any, layout: Sequence[Rows], selection: Selection, topic: Topic
+) -> Iterator[tuple[Any, Any]]:
+    for rows in layout:
+        for found in arrays_at(holder, rows.path):
+            for row in () if rows.bare else found:
+                if not selection.fits(rows, row, topic):
+                    continue
+                if rows.kind is PARTITION:
+                    yield holder, row
+                elif rows.inner:
+                    yield from _partitions(row, rows.inner, selection, in_row(rows, row, topic))
+
+
+def narrows(request: Any, layout: Sequence[Rows], selection: Selection) -> bool:
+    """Whether a request has a row that a selection by ids leaves out."""
+    return any(
+        not selection.fits(rows, row, NO_TOPIC)
+        for rows in layout
+        for found in arrays_at(request, rows.path)
+        for row in found
+    )
 
 
 # -- some of a request -----------------------------------------------------------------------------
 
 
-def part(request: Any, layout: Layout, selection: Selection, *, selected: bool) -> Any | None:
+def part(request: Any, layout: Sequence[Rows], selection: Selection, *, selected: bool) -> Any:
     """A copy of a request with only what is selected, or only what is not.
 
     None when nothing is left of it.
     """
     copy = fresh(request)
-    left = False
-
-    def keep(name: str | None, topic_id: bytes, partition: int) -> bool:
-        return selection.has(name, topic_id, partition) is selected
-
-    for array in layout.topics:
-        for found in arrays_at(copy, array.path):
-            found[:] = [row for row in found if _keeps(row, array, keep, selection, selected)]
-            left = left or bool(found)
-    for field in layout.names:
-        names = getattr(copy, field)
-        if names:
-            names[:] = [name for name in names if keep(name, ZERO_UUID, ALL)]
-            left = left or bool(names)
-    return copy if left else None
+    return copy if _cut(copy, layout, selection, selected, NO_TOPIC) else None
 
 
-def _keeps(
-    row: Any,
-    array: TopicArray,
-    keep: Callable[[str | None, bytes, int], bool],
-    selection: Selection,
-    selected: bool,
+def _cut(
+    holder: Any, layout: Sequence[Rows], selection: Selection, selected: bool, topic: Topic
 ) -> bool:
-    name, topic_id = name_of(row, array), id_of(row, array)
-    partitions = getattr(row, array.partitions) if array.partitions else None
-    if not partitions:
-        return (selection.partitions(name, topic_id) is not None) is selected
-    kept = [item for item in partitions if keep(name, topic_id, index_of(item, array))]
-    setattr(row, array.partitions, kept)
-    return bool(kept)
+    """Take the rows out that are not to stay; whether any is left."""
+    left = False
+    for rows in layout:
+        for found in arrays_at(holder, rows.path):
+            found[:] = [row for row in found if _stays(rows, row, selection, selected, topic)]
+            left = left or bool(found)
+    return left
+
+
+def _stays(rows: Rows, row: Any, selection: Selection, selected: bool, topic: Topic) -> bool:
+    if not selection.fits(rows, row, topic):
+        return not selected
+    if not any(found for each in rows.inner for found in arrays_at(row, each.path)):
+        return selected
+    return _cut(row, rows.inner, selection, selected, in_row(rows, row, topic))
 
 
 # -- some of an answer -----------------------------------------------------------------------------
 
 
-def merge(response: Any, other: Any, layout: Layout) -> Any:
-    """A copy of an answer in which the topics and partitions of another replace its own."""
+def merge(response: Any, other: Any, layout: Sequence[Rows]) -> Any:
+    """A copy of an answer in which the rows of another replace its own."""
     merged = fresh(response)
-    for array in layout.topics:
-        into = next(arrays_at(merged, array.path), None)
-        for found in arrays_at(other, array.path):
-            if into is not None:
-                for row in found:
-                    _merge_row(into, row, array)
+    _merge(merged, other, layout)
     return merged
 
 
-def _merge_row(into: list[Any], row: Any, array: TopicArray) -> None:
-    for at, known in enumerate(into):
-        if name_of(known, array) != name_of(row, array) or id_of(known, array) != id_of(row, array):
+def _merge(into: Any, other: Any, layout: Sequence[Rows]) -> None:
+    for rows in layout:
+        known = next(arrays_at(into, rows.path), None)
+        if known is None:
             continue
-        if not array.partitions:
-            into[at] = row
-            return
-        partitions = getattr(known, array.partitions)
-        new = {index_of(item, array): item for item in getattr(row, array.partitions)}
-        kept = [new.pop(index_of(item, array), item) for item in partitions]
-        setattr(known, array.partitions, [*kept, *new.values()])
-        return
-    into.append(row)
+        at = {rows.key_of(row): place for place, row in enumerate(known)}
+        for found in arrays_at(other, rows.path):
+            for row in found:
+                place = at.get(rows.key_of(row))
+                if place is None:
+                    known.append(row)
+                elif rows.inner and not (rows.error and getattr(row, rows.error)):
+                    _merge(known[place], row, rows.inner)
+                else:
+                    known[place] = row
 
 
 def put_error(
-    response: Any, layout: Layout, selection: Selection, error: int, blanks: Blanks, message: str
+    response: Any,
+    layout: Sequence[Rows],
+    selection: Selection,
+    error: int,
+    blanks: Blanks,
+    message: str,
 ) -> Any:
-    """A copy of an answer that says `error` of the selected partitions, or topics as a whole.
+    """A copy of an answer that says `error` of the selected parts: partitions, or a row as a whole.
 
     `blanks` are what the fields of a struct hold in an error, where that is not their default.
     """
     changed = fresh(response)
-    for array, row in rows(changed, layout):
-        name, topic_id = name_of(row, array), id_of(row, array)
-        chosen = selection.partitions(name, topic_id)
-        if selection.limited and chosen is None:
-            continue
-        if array.error and (chosen is None or ALL in chosen):
-            setattr(row, array.error, error)
-            _say(row, message)
-            if array.partitions:
-                setattr(row, array.partitions, [])
-        elif array.partition_error:
-            items = getattr(row, array.partitions)
-            for at, item in enumerate(items):
-                if selection.has(name, topic_id, index_of(item, array)):
-                    items[at] = _blank(item, array, error, blanks, message)
+    _put(changed, layout, selection, _Failure(error, blanks, message), NO_TOPIC)
     return changed
 
 
 Blanks = dict[str, dict[str, object]]
 
 
-def _blank(item: Any, array: TopicArray, error: int, blanks: Blanks, message: str) -> Any:
-    blank = type(item)(**blanks.get(type(item).__name__, {}))
-    setattr(blank, array.number, getattr(item, array.number))
-    setattr(blank, array.partition_error, error)
-    _say(blank, message)
-    return blank
+class _Failure(NamedTuple):
+    error: int
+    blanks: Blanks
+    message: str
+
+    def blank(self, rows: Rows, row: Any) -> Any:
+        """A row that only says what it is of, and the error."""
+        blank = type(row)(**self.blanks.get(type(row).__name__, {}))
+        kept = (rows.name, rows.topic_id, "" if rows.by is None else rows.by.field)
+        for name in filter(None, kept):
+            setattr(blank, name, getattr(row, name))
+        self.say(rows, blank)
+        return blank
+
+    def say(self, rows: Rows, row: Any) -> None:
+        setattr(row, rows.error, self.error)
+        if self.message and hasattr(row, "error_message"):
+            row.error_message = self.message
 
 
-def _say(struct: Any, message: str) -> None:
-    if message and hasattr(struct, "error_message"):
-        struct.error_message = message
+def _put(
+    holder: Any, layout: Sequence[Rows], selection: Selection, failure: _Failure, topic: Topic
+) -> None:
+    for rows in layout:
+        for found in arrays_at(holder, rows.path):
+            for at, row in enumerate(found):
+                if rows.bare or not selection.fits(rows, row, topic):
+                    continue
+                if not rows.error or not (rows.kind is PARTITION or selection.is_whole(rows, row)):
+                    _put(row, rows.inner, selection, failure, in_row(rows, row, topic))
+                elif rows.kind is TOPIC_NAME and rows.by is None:
+                    failure.say(rows, row)
+                    for each in rows.inner:
+                        setattr(row, each.path[0], [])
+                else:
+                    found[at] = failure.blank(rows, row)

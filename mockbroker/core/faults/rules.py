@@ -1,7 +1,7 @@
-"""Rules, sets and timelines as data: `match`, `when`, `do`.
+"""Rules, plans and timelines as data: `match`, `when`, `do`.
 
 The same data as JSON, YAML or Python dicts gives the same structs; `parse_plan` and `parse_rule`
-are the only ways in. Times in `when` and in a timeline count from the moment the set was added, on
+are the only ways in. Times in `when` and in a timeline count from the moment the plan was added, on
 the cluster's clock.
 """
 
@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from mockbroker.core.faults import convert as cv
-from mockbroker.core.faults.convert import Count, Later, Ms, Positive, Probability
+from mockbroker.core import validation as cv
 from mockbroker.core.faults.effects.table import EFFECTS
-from mockbroker.core.faults.errors import RuleError
-from mockbroker.core.faults.layouts import dotted_paths, request_layout
+from mockbroker.core.faults.paths import dotted_paths, request_shape
+from mockbroker.core.validation import Count, Later, Ms, Positive, Probability, ValidationError
 from mockbroker_protocol import ApiKey
 
 RULES_MAX = 10_000
@@ -37,13 +35,22 @@ class NthConnection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Match(msgspec.Struct, frozen=True, kw_only=True):
     """What a request has to be; all conditions that are given must hold.
 
-    Texts are globs, or regular expressions between slashes; a list means any of its items. With
-    `topic`, `topic_id` and `partition` the rule is for those partitions of the request that fit.
+    Texts are globs, or RE2 expressions between slashes; a list means any of its items. With
+    `topic`, `topic_id` and `partition` the rule is for those partitions of the request that fit. A
+    request may name several groups, members, transactional ids or producers: one has to fit, and of
+    several groups or transactional ids the rule is for those that do.
+
+    A rule is for clients' requests, unless it says `between_brokers: true`, or which broker sends
+    the request (`from_broker`) or gets it (`to_broker`): then it is for hops, the requests that
+    brokers send each other, and for no others.
     """
 
     api: str | int | list[str | int] | None = None
     api_version: int | str | list[int] | None = None
     broker: Ints = None
+    between_brokers: bool | None = None
+    from_broker: Ints = None
+    to_broker: Ints = None
     listener: Text = None
     topic: Text = None
     topic_id: Text = None
@@ -62,6 +69,12 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
     isolation_level: Literal["read_committed", "read_uncommitted"] | int | None = None
     transactional: bool | None = None
     where: dict[str, object] | None = None
+
+    @property
+    def is_for_hops(self) -> bool:
+        """Whether the match is for what brokers send each other, and not for clients' requests."""
+        named = self.from_broker is not None or self.to_broker is not None
+        return named or bool(self.between_brokers)
 
 
 class GroupState(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,7 +116,7 @@ class Barrier(msgspec.Struct, frozen=True, kw_only=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a scenario, which begins at "start": what it has to be at, and where a hit leads.
 
-    Scenarios have names; one without is that of the set.
+    Scenarios have names; one without is that of the plan.
     """
 
     SHORT: ClassVar[str] = "at"
@@ -161,7 +174,7 @@ class Rule(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """What happens at a time: `at_ms` after the set was added, or after the first hit of a rule."""
+    """Actions at a time: `at_ms` after the plan was added, or after the first hit of a rule."""
 
     at_ms: int
     after: str
@@ -175,7 +188,7 @@ class Entry(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """One set: what is added, and taken away, as a whole."""
+    """Rules and a timeline that are added and removed as a whole."""
 
     name: str
     seed: int
@@ -183,7 +196,7 @@ class Plan(NamedTuple):
     timeline: tuple[Entry, ...] = ()
 
     def to_data(self) -> dict[str, object]:
-        """The set as plain data again."""
+        """The plan as plain data again."""
         data: dict[str, object] = {"name": self.name, "seed": self.seed}
         if self.rules:
             data["rules"] = [rule.to_data() for rule in self.rules]
@@ -207,7 +220,7 @@ class RuleData(msgspec.Struct, kw_only=True):
 
 
 class EntryData(msgspec.Struct, kw_only=True):
-    """Actions at a time after the set was added, or after the first hit of a rule."""
+    """Actions at a time after the plan was added, or after the first hit of a rule."""
 
     at: Ms = 0
     after: str = ""
@@ -215,7 +228,7 @@ class EntryData(msgspec.Struct, kw_only=True):
 
 
 class PlanData(msgspec.Struct, kw_only=True):
-    """A set of rules, and what happens to the cluster at given times."""
+    """Rules, and actions on the cluster at given times."""
 
     name: str | None = None
     seed: int = 0
@@ -224,9 +237,9 @@ class PlanData(msgspec.Struct, kw_only=True):
 
 
 def parse_plan(data: object, default_name: str) -> Plan:
-    """A set from plain data: {"name", "seed", "rules", "timeline"}, or one rule by itself.
+    """A plan from plain data: {"name", "seed", "rules", "timeline"}, or one rule by itself.
 
-    Raises RuleError that names the field. Names of rules that have none are made of the set's.
+    Raises ValidationError that names the field. A rule without a name is named after its plan.
     """
     if isinstance(data, Mapping) and "do" in data:
         rule = parse_rule(data, "", default_name)
@@ -234,7 +247,7 @@ def parse_plan(data: object, default_name: str) -> Plan:
     known = cv.convert(data, PlanData, "")
     name = _named(known.name or default_name, "name")
     if len(known.rules) > RULES_MAX:
-        raise RuleError("rules", f"a set has at most {RULES_MAX} rules")
+        raise ValidationError("rules", f"a plan has at most {RULES_MAX} rules")
     rules: list[Rule] = []
     for number, rule_data in enumerate(known.rules):
         own_name = name if len(known.rules) == 1 else f"{name}-{number + 1}"
@@ -242,14 +255,14 @@ def parse_plan(data: object, default_name: str) -> Plan:
     names = [rule.name for rule in rules]
     for number, rule_name in enumerate(names):
         if rule_name in names[:number]:
-            raise RuleError(f"rules[{number}].name", f"there are two rules {rule_name!r}")
+            raise ValidationError(f"rules[{number}].name", f"there are two rules {rule_name!r}")
     if not rules and not known.timeline:
-        raise RuleError("rules", "a set has rules or a timeline")
+        raise ValidationError("rules", "a plan has rules or a timeline")
     return Plan(name, known.seed, tuple(rules), _timeline(known.timeline, names))
 
 
 def parse_rule(data: object, path: str, default_name: str) -> Rule:
-    """One rule from plain data. Raises RuleError that names the field."""
+    """One rule from plain data. Raises ValidationError that names the field."""
     known = cv.convert(data, RuleData, path)
     at = f"{path}." if path else ""
     name = _named(known.name or default_name, f"{at}name")
@@ -264,11 +277,11 @@ def parse_rule(data: object, path: str, default_name: str) -> Rule:
 def parse_do(
     data: Mapping[str, object], path: str, *, actions_only: bool
 ) -> Mapping[str, msgspec.Struct]:
-    """Effects and actions by name. Raises RuleError that names the field."""
-    from mockbroker.core.faults.actions import ACTIONS
+    """Effects and actions by name. Raises ValidationError that names the field."""
+    from mockbroker.core.actions import ACTIONS
 
     if not data:
-        raise RuleError(path, "say what to do")
+        raise ValidationError(path, "say what to do")
     types: dict[str, type[msgspec.Struct]] = {name: a.arguments for name, a in ACTIONS.items()}
     if not actions_only:
         types.update(EFFECTS)
@@ -277,8 +290,10 @@ def parse_do(
         type_ = types.get(name)
         if type_ is None:
             if name in EFFECTS:
-                raise RuleError(f"{path}.{name}", "only actions on the cluster can be done here")
-            raise RuleError(f"{path}.{name}", f"unknown field{cv.nearest(name, types)}")
+                raise ValidationError(
+                    f"{path}.{name}", "only actions on the cluster can be done here"
+                )
+            raise ValidationError(f"{path}.{name}", f"unknown field{cv.nearest(name, types)}")
         made[name] = cv.convert(value, type_, f"{path}.{name}")
     return made
 
@@ -289,7 +304,7 @@ def _timeline(entries: list[EntryData], names: list[str]) -> tuple[Entry, ...]:
         path = f"timeline[{number}]"
         if entry.after and entry.after not in names:
             hint = cv.nearest(entry.after, names)
-            raise RuleError(f"{path}.after", f"no rule {entry.after!r} in this set{hint}")
+            raise ValidationError(f"{path}.after", f"no rule {entry.after!r} in this plan{hint}")
         do = parse_do(entry.do, f"{path}.do", actions_only=True)
         timeline.append(Entry(entry.at, entry.after, do))
     return tuple(timeline)
@@ -297,7 +312,7 @@ def _timeline(entries: list[EntryData], names: list[str]) -> tuple[Entry, ...]:
 
 def _named(name: str, path: str) -> str:
     if NAME.fullmatch(name) is None:
-        raise RuleError(path, f"{name!r} is no name: letters, digits and . _ : - (up to 128)")
+        raise ValidationError(path, f"{name!r} is no name: letters, digits and . _ : - (up to 128)")
     return name
 
 
@@ -312,14 +327,11 @@ def api_key(name: str | int, path: str) -> ApiKey:
         try:
             return ApiKey(name)
         except ValueError:
-            raise RuleError(path, f"there is no API with key {name}") from None
+            raise ValidationError(path, f"there is no API with key {name}") from None
     key = _APIS_BY_NAME.get(name.lower().replace("_", ""))
     if key is None:
-        shown = {api_name(each): each for each in ApiKey}
-        near = get_close_matches(name.lower(), [s.lower() for s in shown], 1, 0.6)
-        hint = next((s for s in shown if near and s.lower() == near[0]), "")
-        ask = f'; did you mean "{hint}"?' if hint else ""
-        raise RuleError(path, f"unknown API {name!r}{ask}")
+        hint = cv.nearest(name, map(api_name, ApiKey), listed=False)
+        raise ValidationError(path, f"unknown API {name!r}{hint}")
     return key
 
 
@@ -338,4 +350,4 @@ def api_name(key: int) -> str:
 
 def request_paths(keys: Iterable[int]) -> set[str]:
     """The field paths of the requests of some APIs."""
-    return {path for key in keys for path in dotted_paths(request_layout(key).shape)}
+    return {path for key in keys for path in dotted_paths(request_shape(key))}

@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from mockbroker.core.durations import PATTERN
-from mockbroker.core.faults import convert as cv
-from mockbroker.core.faults.actions import ACTIONS
+from mockbroker.core import validation as cv
+from mockbroker.core.actions import ACTIONS
 from mockbroker.core.faults.effects.table import EFFECTS
 from mockbroker.core.faults.rules import PlanData, RuleData
+from mockbroker.core.timing.durations import PATTERN
 
 Schema = dict[str, Any]
 
@@ -47,7 +47,7 @@ class InputSchemas:
         return self._component(type_.__name__, type_, make)
 
     def plan(self) -> Schema:
-        """What `parse_plan` takes: a set, or one rule by itself."""
+        """What `parse_plan` takes: a plan, or one rule by itself."""
         return {"anyOf": [self.struct(RuleData), self.struct(PlanData)]}
 
     def action(self) -> Schema:

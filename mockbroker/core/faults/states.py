@@ -1,40 +1,42 @@
-"""What a group or a transaction is in just now, by the names that clients are told."""
+"""What `when` refers to in a cluster: states, under the names that clients see, and log ends.
+
+An engine in front of a cluster of another process has none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.entities import ALL_PARTITIONS, Target
 
 if TYPE_CHECKING:
-    from mockbroker.core.broker import Broker
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.brokers.broker import Broker
+    from mockbroker.core.cluster_state import ClusterState
 
 DEAD = "Dead"
 EMPTY = "Empty"
 
 
-def coordinator(cluster: Cluster, key: str, topic: str) -> Broker | None:
+def coordinator(cluster: ClusterState, key: str, topic: str) -> Broker | None:
     """The broker that coordinates a group or a transactional id, if there is one."""
     partition = cluster.partition(topic, cluster.find_coordinator_partition(key, topic))
     return None if partition is None else cluster.brokers.get(partition.leader_id)
 
 
-def group_state(cluster: Cluster, group_id: str) -> str:
-    """The state of a group of either protocol; "Dead" for one that is not there."""
+def group_state(cluster: ClusterState, group_id: str) -> str:
+    """The state of a group of any type; "Dead" for one that is not there."""
     broker = coordinator(cluster, group_id, GROUP_METADATA_TOPIC)
     shard = None if broker is None else broker.groups.shard_of(group_id)
     if shard is None or isinstance(shard, ErrorCode):
         return DEAD
     group = shard.groups.get(group_id)
-    if group is not None:
-        return str(group.state.value)
-    consumer = shard.consumers.groups.get(group_id)
-    return DEAD if consumer is None else str(consumer.state.value)
+    return DEAD if group is None else group.state_name
 
 
-def transaction_state(cluster: Cluster, transactional_id: str) -> str:
+def transaction_state(cluster: ClusterState, transactional_id: str) -> str:
     """The state of a transactional id; "Empty" for one that is not there."""
     broker = coordinator(cluster, transactional_id, TRANSACTION_STATE_TOPIC)
     shard = None if broker is None else broker.transactions.shard_of(transactional_id)
@@ -42,3 +44,49 @@ def transaction_state(cluster: Cluster, transactional_id: str) -> str:
         return EMPTY
     transaction = shard.transactions.get(transactional_id)
     return EMPTY if transaction is None else str(transaction.state.value)
+
+
+class ClusterStates:
+    """The states of a cluster of this process."""
+
+    __slots__ = ("_cluster",)
+
+    def __init__(self, cluster: ClusterState) -> None:
+        self._cluster = cluster
+
+    def log_ends(self, targets: Iterable[Target]) -> dict[tuple[bytes, int], int]:
+        """The log end offset of each partition there is of `targets`, by topic id and index."""
+        found: dict[tuple[bytes, int], int] = {}
+        for target in targets:
+            topic = self._cluster.topics.get(target.topic)
+            if topic is None:
+                continue
+            partitions = topic.partitions
+            if target.partition != ALL_PARTITIONS:
+                partitions = partitions[target.partition : target.partition + 1]
+            for each in partitions:
+                found[topic.topic_id, each.index] = each.log_end_offset
+        return found
+
+    def all_log_ends(self) -> dict[tuple[bytes, int], int]:
+        """The same of all partitions."""
+        return {
+            (topic.topic_id, each.index): each.log_end_offset
+            for topic in self._cluster.topics.values()
+            for each in topic.partitions
+        }
+
+    def group(self, group_id: str) -> str:
+        """The state of a group of either protocol; "Dead" for one that is not there."""
+        return group_state(self._cluster, group_id)
+
+    def transaction(self, transactional_id: str) -> str:
+        """The state of a transactional id; "Empty" for one that is not there."""
+        return transaction_state(self._cluster, transactional_id)
+
+    def broker_is(self, node_id: int, state: str) -> bool:
+        """Whether a broker is running, paused, stopped or fenced; False for an unknown one."""
+        broker = self._cluster.processes.get(node_id)
+        if broker is None:
+            return False
+        return broker.fenced if state == "fenced" else broker.state == state

@@ -1,4 +1,4 @@
-"""Patterns of texts and lists of numbers, made once into questions."""
+"""Matchers of texts, client addresses and API versions, compiled from what a rule says."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import re
 from collections.abc import Callable
 from fnmatch import translate
 
-from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.patterns import InvalidPatternError, compile_pattern
+from mockbroker.core.validation import ValidationError
 
 PATTERN_CHARS_MAX = 1000
 
-Question = Callable[[str], bool]
+TextMatcher = Callable[[str], bool]
 
 
-def text_question(pattern: str | list[str], path: str) -> Question:
-    """Whether a text fits one of the patterns: a glob, or a regular expression between slashes.
+def text_matcher(pattern: str | list[str], path: str) -> TextMatcher:
+    """Whether a text fits one of the patterns: a glob, or an RE2 expression between slashes.
 
-    Raises RuleError for an expression that does not compile.
+    Raises ValidationError for an expression that does not compile.
     """
     patterns = pattern if isinstance(pattern, list) else [pattern]
     plain = literals(pattern)
@@ -44,16 +45,16 @@ def _is_regex(pattern: str) -> bool:
 
 def _compiled(pattern: str, path: str) -> Callable[[str], object]:
     if len(pattern) > PATTERN_CHARS_MAX:
-        raise RuleError(path, f"a pattern has at most {PATTERN_CHARS_MAX} characters")
+        raise ValidationError(path, f"a pattern has at most {PATTERN_CHARS_MAX} characters")
     if not _is_regex(pattern):
         return re.compile(translate(pattern)).match
     try:
-        return re.compile(pattern[1:-1]).search
-    except re.error as error:
-        raise RuleError(path, f"{pattern} is no regular expression: {error}") from None
+        return compile_pattern(pattern[1:-1]).search
+    except InvalidPatternError as error:
+        raise ValidationError(path, f"{pattern} is no regular expression: {error}") from None
 
 
-def source_question(pattern: str | list[str], path: str) -> Callable[[str, int], bool]:
+def source_matcher(pattern: str | list[str], path: str) -> Callable[[str, int], bool]:
     """Whether a client's address fits: `10.0.0.0/8`, `127.0.0.1`, `127.0.0.1:5000*`, a glob."""
     networks, texts = [], []
     for each in pattern if isinstance(pattern, list) else [pattern]:
@@ -61,9 +62,9 @@ def source_question(pattern: str | list[str], path: str) -> Callable[[str, int],
             networks.append(ipaddress.ip_network(each, strict=False))
         except ValueError:
             texts.append(each)
-    fits = text_question(texts, path) if texts else None
+    fits = text_matcher(texts, path) if texts else None
 
-    def asks(host: str, port: int) -> bool:
+    def matches(host: str, port: int) -> bool:
         if networks:
             try:
                 address = ipaddress.ip_address(host)
@@ -73,16 +74,18 @@ def source_question(pattern: str | list[str], path: str) -> Callable[[str, int],
                 return True
         return fits is not None and (fits(host) or fits(f"{host}:{port}"))
 
-    return asks
+    return matches
 
 
-def version_question(wanted: int | str | list[int], path: str) -> Callable[[int], bool]:
+def version_matcher(wanted: int | str | list[int], path: str) -> Callable[[int], bool]:
     """Whether a version is the one, one of a list, or in a range: "3-9", "9+", "-2"."""
     if not isinstance(wanted, str):
         return frozenset(wanted if isinstance(wanted, list) else [wanted]).__contains__
     match = re.fullmatch(r"(\d*)(-(\d*)|\+)?", wanted.replace(" ", ""))
     if match is None or not wanted.strip("+- "):
-        raise RuleError(path, f'{wanted!r} is no range of versions; write 9, "3-9", "9+" or "-2"')
+        raise ValidationError(
+            path, f'{wanted!r} is no range of versions; write 9, "3-9", "9+" or "-2"'
+        )
     low = int(match[1] or 0)
     high = int(match[3] or 32767) if match[2] else low
     return lambda version: low <= version <= high

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from mockbroker.core.broker import Broker
 from mockbroker.core.faults.facts import Facts
 from mockbroker.core.faults.matching import Matcher
-from mockbroker.core.faults.partial import ALL, Target
 from mockbroker.core.faults.rules import Barrier, Plan, Rule, State, Step, When
-from mockbroker.core.faults.states import group_state, transaction_state
+from mockbroker.core.faults.states import ClusterStates
 from mockbroker.core.ids import IdSource
-from mockbroker.core.partition import Partition
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
     from mockbroker.core.faults.engine import FaultEngine
+    from mockbroker.core.runtime import Runtime
 
 START = "start"
 
 
-class Gate:
-    """A rule's `when`, with its counts. `stopped` says how often each part said no."""
+class Trigger:
+    """A rule's `when`, with its counts: `stopped` has how often each part was the obstacle."""
 
     __slots__ = (
         "_added_ms",
         "_barrier",
-        "_cluster",
         "_engine",
         "_first_offsets",
         "_gates",
         "_matcher",
+        "_now_ms",
         "_nth",
         "_scenario",
         "_step",
@@ -47,16 +44,18 @@ class Gate:
         plan: Plan,
         matcher: Matcher,
         stream: IdSource,
-        cluster: Cluster,
+        runtime: Runtime,
+        states: ClusterStates | None,
         engine: FaultEngine,
     ) -> None:
+        """Without `states`, `first_of_states` has to be None of the rule's `when`."""
         when = rule.when
         self._when = when
         self._matcher = matcher
         self._stream = stream
-        self._cluster = cluster
         self._engine = engine
-        self._added_ms = cluster.now_ms()
+        self._now_ms = runtime.now_ms
+        self._added_ms = runtime.now_ms()
         self._nth = frozenset(
             when.nth if isinstance(when.nth, list) else () if when.nth is None else (when.nth,)
         )
@@ -66,13 +65,13 @@ class Gate:
         self._step = Step(at=when.step) if isinstance(when.step, str) else when.step
         self._scenario = (self._step.scenario if self._step is not None else "") or plan.name
         self._first_offsets: dict[tuple[bytes, int], int] = {}
-        if when.after_records is not None:
-            self._note_offsets()
+        if when.after_records is not None and states is not None:
+            self._first_offsets = states.all_log_ends()
         self.passed = 0
         self.stopped: dict[str, int] = {}
-        self._gates = self._open_questions(when)
+        self._gates = self._gates_of(when, states)
 
-    def lets_through(self, facts: Facts, hits: int) -> bool:
+    def fires(self, facts: Facts, hits: int) -> bool:
         """Whether the rule fires for a request that matches, after so many hits."""
         reason = self._reason(facts, hits)
         if reason is None:
@@ -105,23 +104,18 @@ class Gate:
 
     # -- gates -------------------------------------------------------------------------------------
 
-    def _open_questions(self, when: When) -> list[tuple[str, Callable[[Facts], bool]]]:
+    def _gates_of(
+        self, when: When, states: ClusterStates | None
+    ) -> list[tuple[str, Callable[[Facts], bool]]]:
         gates: list[tuple[str, Callable[[Facts], bool]]] = []
         if when.from_ is not None:
             from_ms = self._added_ms + when.from_
-            gates.append(("from", lambda _: self._cluster.now_ms() >= from_ms))
+            gates.append(("from", lambda _: self._now_ms() >= from_ms))
         if when.until is not None:
             until_ms = self._added_ms + when.until
-            gates.append(("until", lambda _: self._cluster.now_ms() < until_ms))
-        if when.after_offset is not None:
-            offset = when.after_offset
-            gates.append(("after_offset", lambda facts: self._reached(facts, offset)))
-        if when.after_records is not None:
-            records = when.after_records
-            gates.append(("after_records", lambda facts: self._appended(facts) >= records))
-        if when.state is not None:
-            state = when.state
-            gates.append(("state", lambda _: self._is_in(state)))
+            gates.append(("until", lambda _: self._now_ms() < until_ms))
+        if states is not None:
+            gates += self._state_gates(when, states)
         if self._barrier is not None:
             barrier = self._barrier
             gates.append(("barrier", lambda _: self._is_up(barrier)))
@@ -130,49 +124,34 @@ class Gate:
             gates.append(("step", lambda _: self._current_step() == step))
         return gates
 
-    def _partitions(self, facts: Facts) -> list[Partition]:
-        """The partitions that the rule is for, of those that the request is about."""
-        found: dict[tuple[bytes, int], Partition] = {}
-        for target in self._matcher.selection(facts).targets:
-            for partition in self._of_target(target):
-                found[partition.topic.topic_id, partition.index] = partition
-        return list(found.values())
+    def _state_gates(
+        self, when: When, states: ClusterStates
+    ) -> Iterator[tuple[str, Callable[[Facts], bool]]]:
+        """The gates that look at the cluster."""
+        if when.after_offset is not None:
+            offset = when.after_offset
+            yield (
+                "after_offset",
+                lambda facts: any(end >= offset for end in self._log_ends(states, facts).values()),
+            )
+        if when.after_records is not None:
+            records = when.after_records
+            yield "after_records", lambda facts: self._appended(states, facts) >= records
+        if when.state is not None:
+            state = when.state
+            yield "state", lambda _: _is_in(states, state)
 
-    def _of_target(self, target: Target) -> list[Partition]:
-        topic = self._cluster.topics.get(target.topic)
-        if topic is None:
-            return []
-        if target.partition == ALL:
-            return topic.partitions
-        return topic.partitions[target.partition : target.partition + 1]
+    def _log_ends(self, states: ClusterStates, facts: Facts) -> dict[tuple[bytes, int], int]:
+        """Of the partitions that the rule is for, of those that the request is about."""
+        return states.log_ends(self._matcher.selection(facts).targets)
 
-    def _reached(self, facts: Facts, offset: int) -> bool:
-        return any(each.log_end_offset >= offset for each in self._partitions(facts))
-
-    def _note_offsets(self) -> None:
-        for topic in self._cluster.topics.values():
-            for each in topic.partitions:
-                self._first_offsets[topic.topic_id, each.index] = each.log_end_offset
-
-    def _appended(self, facts: Facts) -> int:
+    def _appended(self, states: ClusterStates, facts: Facts) -> int:
         """How many records the partitions got since the rule was added."""
         first = self._first_offsets
         return sum(
-            each.log_end_offset - first.get((each.topic.topic_id, each.index), 0)
-            for each in self._partitions(facts)
+            end - first.get(partition, 0)
+            for partition, end in self._log_ends(states, facts).items()
         )
-
-    def _is_in(self, state: State) -> bool:
-        cluster = self._cluster
-        if state.group is not None and group_state(cluster, state.group.id) != state.group.state:
-            return False
-        txn = state.transaction
-        if txn is not None and transaction_state(cluster, txn.id) != txn.state:
-            return False
-        if state.broker is not None:
-            broker = cluster.processes.get(state.broker.node)
-            return broker is not None and _broker_is(broker, state.broker.state)
-        return True
 
     def _is_up(self, barrier: Barrier) -> bool:
         engine = self._engine
@@ -191,5 +170,19 @@ class Gate:
             self._engine.steps[self._scenario] = self._step.then
 
 
-def _broker_is(broker: Broker, state: str) -> bool:
-    return broker.fenced if state == "fenced" else broker.state == state
+def _is_in(states: ClusterStates, state: State) -> bool:
+    if state.group is not None and states.group(state.group.id) != state.group.state:
+        return False
+    txn = state.transaction
+    if txn is not None and states.transaction(txn.id) != txn.state:
+        return False
+    broker = state.broker
+    return broker is None or states.broker_is(broker.node, broker.state)
+
+
+def first_of_states(when: When) -> str | None:
+    """The first field of a `when` that needs the states of a cluster; None without one."""
+    for name in ("after_offset", "after_records", "state"):
+        if getattr(when, name) is not None:
+            return name
+    return None

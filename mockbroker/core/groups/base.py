@@ -1,13 +1,15 @@
-"""What a classic group is made of, what it can be asked, and how its members are answered.
+"""The state of a classic group, its checks, and its answers to members.
 
-The lowest of three layers of one class: `GroupBase` holds the state, `GroupRounds` runs the rounds,
-`ClassicGroup` takes in the requests. Each calls only itself and the layer below.
+The lowest of three layers of one class: `ClassicGroupBase` holds the state, `ClassicGroupRebalance`
+runs the join and sync phases, `ClassicGroup` handles the events. Each calls only itself and the
+layer below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import msgspec
 
@@ -22,45 +24,49 @@ from mockbroker.core.groups.events import (
     Reply,
     SyncResult,
 )
-from mockbroker.core.groups.leases import LeaseHeap
+from mockbroker.core.groups.group import CLASSIC, CONSUMER_PROTOCOL_TYPE, commit_age_ms
+from mockbroker.core.groups.lazy_timers import LazyTimerHeap
 from mockbroker.core.groups.members import Member, Roster
+from mockbroker.core.groups.records import KeyValue, group_tombstone
 from mockbroker.core.groups.states import (
     ANSWERS,
     HEARTBEAT_ANSWERS,
     TRANSITIONS,
-    Ask,
+    RequestAction,
+    RequestKind,
     State,
-    Step,
     Trigger,
 )
+from mockbroker.core.groups.subscriptions import subscribed_topics
 from mockbroker_protocol import ErrorCode
 
-CONSUMER_PROTOCOL_TYPE = "consumer"
+if TYPE_CHECKING:
+    from mockbroker.core.groups.offsets import OffsetAndMetadata
 
 NONE = ErrorCode.NONE
-G = TypeVar("G", bound="GroupBase")
+G = TypeVar("G", bound="ClassicGroupBase")
 
 
-class GroupSettings(msgspec.Struct, kw_only=True):
-    """The broker's configuration as far as groups look at it: group.initial.rebalance.delay.ms,
-    group.max.size.
-    """
+class ClassicGroupSettings(msgspec.Struct, kw_only=True):
+    """The broker configs group.initial.rebalance.delay.ms and group.max.size."""
 
     initial_rebalance_delay_ms: int = 0
     size_max: int = 2_147_483_647
 
 
-class GroupBase:
-    """State, questions and answers of one group. Public attributes are for reading."""
+class ClassicGroupBase:
+    """State and checks of one group. Public attributes are for reading."""
+
+    group_type: ClassVar[str] = CLASSIC
 
     __slots__ = (
+        "_clock_target_ms",
         "_initial_remaining_ms",
         "_join_deadline_ms",
-        "_leases",
-        "_member_joined_meanwhile",
+        "_new_member_added",
         "_out",
-        "_patient_until_ms",
         "_previous_state",
+        "_session_timers",
         "_sync_deadline_ms",
         "generation",
         "group_id",
@@ -73,7 +79,7 @@ class GroupBase:
         "subscriptions",
     )
 
-    def __init__(self, group_id: str, settings: GroupSettings, now_ms: int) -> None:
+    def __init__(self, group_id: str, settings: ClassicGroupSettings, now_ms: int) -> None:
         self.group_id = group_id
         self.settings = settings
         self.state = State.EMPTY
@@ -83,25 +89,26 @@ class GroupBase:
         self.roster = Roster()
         # Members of this generation that have not sent SyncGroup; a dict for its order.
         self.pending_sync: dict[str, None] = {}
-        # What the members of this generation sent with its protocol; None before the first one.
+        # The members' metadata for the generation's protocol; None before the first generation.
         self.subscriptions: tuple[bytes, ...] | None = None
         self._previous_state = State.DEAD
-        self._leases = LeaseHeap()
+        self._session_timers = LazyTimerHeap()
         self._join_deadline_ms: int | None = None
         self._sync_deadline_ms: int | None = None
-        self._initial_remaining_ms: tuple[int, int] | None = None  # (delay that runs, what is left)
-        self._member_joined_meanwhile = False
-        # Until when the clock is being moved on, for members that are there and cannot keep up.
-        self._patient_until_ms = 0
+        # Of an initial rebalance: the running delay and the remaining one.
+        self._initial_remaining_ms: tuple[int, int] | None = None
+        self._new_member_added = False
+        # The target of a clock advance: members' timers armed before it start there.
+        self._clock_target_ms = 0
         self._out: list[Effect] = []
 
     @classmethod
     def restore(
-        cls: type[G], group_id: str, settings: GroupSettings, image: GroupImage, now_ms: int
+        cls: type[G], group_id: str, settings: ClassicGroupSettings, image: GroupImage, now_ms: int
     ) -> G:
-        """The group that `image` was taken of, without what is never stored: waits and timers.
+        """The group of a stored `image`, without timers and waiting requests.
 
-        Give it a Loaded event once all of the log is read, so that sessions start to run.
+        A Loaded event, once the whole log is read, starts the sessions.
         """
         group = cls(group_id, settings, now_ms)
         if image.state_timestamp_ms >= 0:
@@ -126,18 +133,56 @@ class GroupBase:
         group.subscriptions = tuple(line.subscription for line in image.members)
         return group
 
-    # -------------------------------------------------------------------------------- questions
+    # ----------------------------------------------------------------------------------- checks
 
-    def answer(self, ask: Ask) -> ErrorCode | Step:
-        """What the group's state says to a question."""
-        return ANSWERS[self.state][ask]
+    @property
+    def members(self) -> Mapping[str, Member]:
+        return self.roster.members
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def protocol_type(self) -> str:
+        return self.roster.protocol_type or ""
+
+    @property
+    def protocol(self) -> str | None:
+        return self.protocol_name
+
+    @property
+    def generation_or_epoch(self) -> int:
+        return self.generation
+
+    def is_empty(self) -> bool:
+        return self.state is State.EMPTY
 
     def is_consumer(self) -> bool:
         """Whether members speak the consumer protocol, whose subscriptions a broker can read."""
         return self.roster.protocol_type == CONSUMER_PROTOCOL_TYPE
 
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a member may be reading `topic`; groups of other protocol types read nothing."""
+        topics = subscribed_topics(self)
+        return self.is_consumer() if topics is None else topic in topics
+
+    def tombstone_records(self) -> list[KeyValue]:
+        return [group_tombstone(self.group_id)]
+
+    def offset_age(self) -> Callable[[OffsetAndMetadata], int] | None:
+        """Since the transition to Empty; in a simple group, and in a Stable consumer group with
+        readable subscriptions, since the commit.
+        """
+        if self.roster.protocol_type is None:
+            return commit_age_ms
+        if self.state is State.EMPTY:
+            return partial(_same_age_ms, self.state_timestamp_ms)
+        known = self.state is State.STABLE and subscribed_topics(self) is not None
+        return commit_age_ms if known else None
+
     def image(self, assignments: Mapping[str, bytes] | None = None) -> GroupImage:
-        """The group as it is to be stored; `assignments`, if given, replaces the members' own."""
+        """The group for a record; `assignments`, if given, replaces those of the members."""
         roster = self.roster
         protocol = self.protocol_name
         return GroupImage(
@@ -176,7 +221,7 @@ class GroupBase:
     def heartbeat(
         self, member_id: str, instance_id: str | None, generation: int, now_ms: int
     ) -> ErrorCode:
-        """A Heartbeat's answer; every one that comes from a member of this generation renews it."""
+        """The answer to a Heartbeat. One of the current generation renews the member's session."""
         verdict = HEARTBEAT_ANSWERS[self.state]
         if self.state is State.DEAD:
             return verdict
@@ -196,11 +241,12 @@ class GroupBase:
         now_ms: int,
         *,
         transactional: bool = False,
+        version: int = 0,  # noqa: ARG002 (only for consumer groups)
     ) -> ErrorCode:
-        """Whether offsets may be committed; a member's own commit renews it."""
+        """Whether offsets may be committed; a member's own commit renews its session."""
         state = self.state
         if state is State.DEAD or (generation < 0 and state is State.EMPTY):
-            verdict = ANSWERS[state][Ask.PLAIN_COMMIT]
+            verdict = ANSWERS[state][RequestKind.PLAIN_COMMIT]
             assert isinstance(verdict, ErrorCode)
             return verdict
         known = generation >= 0 or member_id != NO_MEMBER_ID or instance_id is not None
@@ -210,14 +256,48 @@ class GroupBase:
                 return error
             if generation != self.generation:
                 return ErrorCode.ILLEGAL_GENERATION
-        ask = Ask.TXN_COMMIT if transactional else Ask.COMMIT if known else Ask.PLAIN_COMMIT
-        verdict = ANSWERS[state][ask]
+        kind = (
+            RequestKind.TXN_COMMIT
+            if transactional
+            else RequestKind.COMMIT
+            if known
+            else RequestKind.PLAIN_COMMIT
+        )
+        verdict = ANSWERS[state][kind]
         assert isinstance(verdict, ErrorCode)
         if verdict is NONE and not transactional:
             self._renew(self.roster.members[member_id], now_ms)
         return verdict
 
-    # ------------------------------------------------------------------------------- the inside
+    def check_partition(
+        self,
+        member_id: str,  # noqa: ARG002
+        epoch: int,  # noqa: ARG002
+        topic_id: bytes,  # noqa: ARG002
+        partition: int,  # noqa: ARG002
+        *,
+        transactional: bool = False,  # noqa: ARG002
+    ) -> ErrorCode:
+        """A member may commit for any partition."""
+        return NONE
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:  # noqa: ARG002
+        """Anybody may fetch offsets."""
+        return NONE
+
+    def check_offset_delete(self) -> ErrorCode:
+        verdict = ANSWERS[self.state][RequestKind.DELETE_OFFSETS]
+        if isinstance(verdict, ErrorCode):
+            return verdict
+        assert verdict is RequestAction.UNSUBSCRIBED
+        return NONE if self.is_consumer() else ErrorCode.NON_EMPTY_GROUP
+
+    def check_delete(self) -> ErrorCode:
+        verdict = ANSWERS[self.state][RequestKind.DELETE_GROUP]
+        assert isinstance(verdict, ErrorCode)
+        return verdict
+
+    # ------------------------------------------------------------------------- transitions, timers
 
     def _move(self, trigger: Trigger, reason: str, now_ms: int) -> None:
         """The only place that writes the state."""
@@ -227,22 +307,22 @@ class GroupBase:
         self._out.append(Moved(previous, self.state, self.generation, reason))
 
     def _renew(self, member: Member, now_ms: int) -> None:
-        self._leases.arm(member, self._patient(now_ms) + member.session_timeout_ms)
+        self._session_timers.arm(member, self._timer_start_ms(now_ms) + member.session_timeout_ms)
 
-    def _patient(self, now_ms: int) -> int:
-        """From when a wait for a member counts: not before the clock has been moved on."""
-        return max(now_ms, self._patient_until_ms)
+    def _timer_start_ms(self, now_ms: int) -> int:
+        """The time from which a member's timer counts: not before the end of a clock advance."""
+        return max(now_ms, self._clock_target_ms)
 
     def spare(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
-        """The clock is about to be moved on by `by_ms`: wait that much longer for the members that
-        are connected, also in what begins before it has arrived.
+        """Extend the timers of connected members by `by_ms`, because the clock is about to advance;
+        also those armed during the advance.
         """
         spared = [each for each in self.roster.members.values() if connected(each.member_id)]
         if not spared:
             return
-        self._patient_until_ms = now_ms + by_ms
+        self._clock_target_ms = now_ms + by_ms
         for member in spared:
-            self._leases.postpone(member, by_ms)
+            self._session_timers.postpone(member, by_ms)
         if self._join_deadline_ms is not None and self._initial_remaining_ms is None:
             self._join_deadline_ms += by_ms
         if self._sync_deadline_ms is not None:
@@ -251,7 +331,7 @@ class GroupBase:
     def _joined(
         self, member: Member, *, leader: str | None = None, skip_assignment: bool = False
     ) -> JoinResult:
-        """The answer of success; the member list goes to the leader alone, if it knows it leads."""
+        """The answer of success; only the leader gets the members, unless `leader` is given."""
         roster = self.roster
         lists = leader is None and roster.leader == member.member_id
         return JoinResult(
@@ -273,21 +353,21 @@ class GroupBase:
             assignment=member.assignment,
         )
 
-    def _drop(self, member: Member) -> None:
-        """Take a member out, with whatever it waits for."""
-        self._answer_parked(member, ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
-        self._leases.cancel(member)
+    def _remove_member(self, member: Member) -> None:
+        """Remove a member and answer its waiting requests."""
+        self._fail_waiting_requests(member, ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
+        self._session_timers.cancel(member)
         self.roster.remove(member)
         self.pending_sync.pop(member.member_id, None)
 
-    def _drop_pending(self, member_id: str) -> bool:
-        lease = self.roster.pending.pop(member_id, None)
-        if lease is None:
+    def _remove_pending_member(self, member_id: str) -> bool:
+        timer = self.roster.pending.pop(member_id, None)
+        if timer is None:
             return False
-        self._leases.cancel(lease)
+        self._session_timers.cancel(timer)
         return True
 
-    def _answer_parked(self, member: Member, error: ErrorCode, member_id: str) -> None:
+    def _fail_waiting_requests(self, member: Member, error: ErrorCode, member_id: str) -> None:
         slot = self.roster.take_join(member)
         if slot is not None:
             self._out.append(Reply(slot, join_error(error, member_id)))
@@ -298,3 +378,7 @@ class GroupBase:
 
 def join_error(error: ErrorCode, member_id: str) -> JoinResult:
     return JoinResult(error=error, member_id=member_id)
+
+
+def _same_age_ms(since_ms: int, _: OffsetAndMetadata) -> int:
+    return since_ms

@@ -1,21 +1,19 @@
 """A classic group: the interpreter of the tables in `groups.states`.
 
-`handle(event, now_ms)` runs to completion and returns what is to be done about it; `deadline_ms()`
-says by when a `Tick` is due. The group draws no ids, reads no clock and writes nothing: a record
-that has to be stored is an effect, and the outcome comes back as an event. Three clocks run in a
-group:
+`handle(event, now_ms)` runs to completion and returns the effects; `deadline_ms()` returns the time
+of the next `Tick`. The group draws no ids, reads no clock and writes nothing: a record to store is
+an effect, and its outcome comes back as an event. A group has three kinds of timers:
 
 - the join timer: the initial delay of a group that was Empty, else the slowest member's rebalance
-  timeout; whoever has not joined by then is out (static members stay, without a voice);
-- the pending-sync timer, of the same length, from the end of the join phase: whoever has not sent
-  SyncGroup by then is out, and the next rebalance begins;
+  timeout; a dynamic member that has not joined by then is removed (a static member stays);
+- the pending-sync timer, of the same length, from the end of the join phase: a member that has not
+  sent SyncGroup by then is removed, and the next rebalance begins;
 - a session for each member, re-armed by Heartbeat, OffsetCommit and the end of each wait. It does
-  not run against a member whose JoinGroup or SyncGroup is parked, except that a member in its very
-  first join is given up after five minutes. Ids given out with MEMBER_ID_REQUIRED have one as well.
+  not expire while the member's JoinGroup or SyncGroup waits, except in its first join, which is
+  limited to five minutes. Ids given out with MEMBER_ID_REQUIRED have one as well.
 
-A request that displaces a parked one of the same member, or removes its member, has the older one
-answered too. (Kafka drops the older one without an answer. Nobody reads it: its client has hung
-up.)
+A request that replaces a waiting one of the same member, or removes its member, has the older one
+answered too. (Kafka drops the older one without an answer; its connection is closed.)
 
 Source: GroupMetadataManager, classicGroup* and what it calls.
 """
@@ -25,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mockbroker.core.groups.base import NONE, GroupSettings, join_error
+from mockbroker.core.groups.base import NONE, ClassicGroupSettings, join_error
 from mockbroker.core.groups.events import (
     NO_LEADER,
     NO_MEMBER_ID,
@@ -49,32 +47,32 @@ from mockbroker.core.groups.events import (
     Tick,
     Unload,
 )
-from mockbroker.core.groups.leases import Lease, LeaseHeap
+from mockbroker.core.groups.lazy_timers import LazyTimer, LazyTimerHeap
 from mockbroker.core.groups.members import Member
-from mockbroker.core.groups.rounds import GroupRounds
-from mockbroker.core.groups.states import ANSWERS, Ask, State, Step, Trigger
+from mockbroker.core.groups.rebalance import ClassicGroupRebalance
+from mockbroker.core.groups.states import ANSWERS, RequestAction, RequestKind, State, Trigger
 from mockbroker_protocol import ErrorCode
 
-__all__ = ["ClassicGroup", "GroupSettings"]
+__all__ = ["ClassicGroup", "ClassicGroupSettings"]
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000  # classicGroupNewMemberJoinTimeoutMs, not configurable
 
 
-class ClassicGroup(GroupRounds):
+class ClassicGroup(ClassicGroupRebalance):
     """One group. Public attributes are for reading."""
 
     __slots__ = ()
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Take in one event; returns what is to be done, in order."""
+        """Handle one event; returns the effects in order."""
         assert not self._out
         _HANDLERS[type(event)](self, event, now_ms)
         out, self._out = self._out, []
         return out
 
     def deadline_ms(self) -> int | None:
-        """When the next Tick is due; it may turn out that nothing was."""
-        earliest = self._leases.next_ms()
+        """The time of the next Tick, which may find no timer expired; None without timers."""
+        earliest = self._session_timers.next_ms()
         for deadline_ms in (self._join_deadline_ms, self._sync_deadline_ms):
             if deadline_ms is not None and (earliest is None or deadline_ms < earliest):
                 earliest = deadline_ms
@@ -83,11 +81,11 @@ class ClassicGroup(GroupRounds):
     # ------------------------------------------------------------------------------------- Join
 
     def _on_join(self, join: Join, now_ms: int) -> None:
-        if not self._has_room_for(join.member_id):
+        if not self._accepts_joining_member(join.member_id):
             member = self.roster.members.get(join.member_id)
             if member is not None:
-                self._drop(member)
-            self._drop_pending(join.member_id)
+                self._remove_member(member)
+            self._remove_pending_member(join.member_id)
             self._refuse_join(join, ErrorCode.GROUP_MAX_SIZE_REACHED, NO_MEMBER_ID)
         elif self.state is State.DEAD:
             self._refuse_join(join, ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -101,7 +99,7 @@ class ClassicGroup(GroupRounds):
                 # members.
                 self._refuse_join(join, ErrorCode.UNKNOWN_SERVER_ERROR, NO_MEMBER_ID)
             else:
-                self._admit(join, join.member_id, now_ms)
+                self._add_and_rebalance(join, join.member_id, now_ms)
         else:
             error = self.validate_member(join.member_id, join.instance_id)
             if error is not NONE:
@@ -109,8 +107,8 @@ class ClassicGroup(GroupRounds):
             else:
                 self._join_known(join, self.roster.members[join.member_id], now_ms)
 
-    def _has_room_for(self, member_id: str) -> bool:
-        """group.max.size: counts those who wait while a round forms, else the members."""
+    def _accepts_joining_member(self, member_id: str) -> bool:
+        """group.max.size: counts waiting JoinGroups in PreparingRebalance, else members."""
         members = self.roster.members
         size_max = self.settings.size_max
         if self.state is State.PREPARING:
@@ -131,37 +129,37 @@ class ClassicGroup(GroupRounds):
         if join.instance_id is not None:
             old_id = self.roster.static.get(join.instance_id)
             if old_id is None:
-                self._admit(join, new_id, now_ms)
+                self._add_and_rebalance(join, new_id, now_ms)
             else:
                 self._replace_static(join, join.instance_id, old_id, now_ms)
         elif join.member_id_required:
-            lease = self.roster.pending[new_id] = Lease(new_id)
-            self._leases.arm(lease, now_ms + join.session_timeout_ms)
+            timer = self.roster.pending[new_id] = LazyTimer(new_id)
+            self._session_timers.arm(timer, now_ms + join.session_timeout_ms)
             self._refuse_join(join, ErrorCode.MEMBER_ID_REQUIRED, new_id)
         else:
-            self._admit(join, new_id, now_ms)
+            self._add_and_rebalance(join, new_id, now_ms)
 
     def _join_known(self, join: Join, member: Member, now_ms: int) -> None:
-        verdict = ANSWERS[self.state][Ask.JOIN]
+        verdict = ANSWERS[self.state][RequestKind.JOIN]
         leads = self.roster.leader == member.member_id
         if isinstance(verdict, ErrorCode):
             self._refuse_join(join, verdict)
         elif (
-            verdict is Step.PARK
-            or (verdict is Step.UNLESS_LEADER and leads)
+            verdict is RequestAction.PARK
+            or (verdict is RequestAction.UNLESS_LEADER and leads)
             or member.protocols != join.protocols
         ):
-            self._rejoin(join, member, now_ms)
+            self._update_and_rebalance(join, member, now_ms)
         else:
             self._out.append(Reply(join.slot, self._joined(member)))
 
-    def _rejoin(self, join: Join, member: Member, now_ms: int) -> None:
+    def _update_and_rebalance(self, join: Join, member: Member, now_ms: int) -> None:
         self._update(join, member)
         self._rebalance_or_complete(f"member {member.member_id} joins again: {join.reason}", now_ms)
 
-    def _admit(self, join: Join, member_id: str, now_ms: int) -> None:
+    def _add_and_rebalance(self, join: Join, member_id: str, now_ms: int) -> None:
         """A new member, or one whose id was given out before."""
-        self._drop_pending(member_id)
+        self._remove_pending_member(member_id)
         member = Member(
             member_id,
             join.instance_id,
@@ -173,10 +171,10 @@ class ClassicGroup(GroupRounds):
         )
         member.is_new = True
         if self.state is State.PREPARING and self._previous_state is State.EMPTY:
-            self._member_joined_meanwhile = True
+            self._new_member_added = True
         self.roster.add(member, join.protocol_type)
         self.roster.park_join(member, join.slot)
-        self._leases.arm(member, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
+        self._session_timers.arm(member, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
         self._rebalance_or_complete(f"member {member_id} joins: {join.reason}", now_ms)
 
     def _update(self, join: Join, member: Member) -> None:
@@ -190,12 +188,12 @@ class ClassicGroup(GroupRounds):
             )
 
     def _replace_static(self, join: Join, instance_id: str, old_id: str, now_ms: int) -> None:
-        """A static member is back without an id: it replaces its former self (KIP-345)."""
+        """A static member joins without an id: it replaces the member of its instance (KIP-345)."""
         roster = self.roster
         old = roster.members[old_id]
         old_leader = roster.leader or NO_LEADER
-        self._answer_parked(old, ErrorCode.FENCED_INSTANCE_ID, old_id)
-        self._leases.cancel(old)
+        self._fail_waiting_requests(old, ErrorCode.FENCED_INSTANCE_ID, old_id)
+        self._session_timers.cancel(old)
         replaced = StaticReplacement(
             slot=join.slot,
             instance_id=instance_id,
@@ -215,8 +213,7 @@ class ClassicGroup(GroupRounds):
         if self.state is State.PREPARING:
             self._maybe_complete_join(now_ms)
         elif self.state is State.STABLE and roster.vote() == self.protocol_name:
-            # Nothing that matters to the others has changed: no rebalance, once the new id is
-            # stored.
+            # Same protocol: no rebalance, and the answer follows once the new id is stored.
             self._out.append(Persist(image=self.image(), replaced=replaced))
         else:
             reason = f"static member {instance_id} is back as {member.member_id}: {join.reason}"
@@ -239,7 +236,7 @@ class ClassicGroup(GroupRounds):
             or member.join_slot is not replaced.slot
             or self.state is not State.STABLE
         ):
-            return  # it has left, has come back once more, or waits for a rebalance by now
+            return  # it has left, joined again, or waits for a rebalance
         slot = roster.take_join(member)
         if error is not NONE:
             roster.update(
@@ -248,17 +245,17 @@ class ClassicGroup(GroupRounds):
                 replaced.old_rebalance_timeout_ms,
                 replaced.old_session_timeout_ms,
             )
-            self._leases.cancel(member)
+            self._session_timers.cancel(member)
             self._renew(roster.replace_static(member, replaced.old_member_id), now_ms)
             self._out.append(Reply(slot, join_error(error, NO_MEMBER_ID)))
             return
-        self._renew(member, now_ms)  # its session may have ended while it waited
+        self._renew(member, now_ms)  # its session may have expired while it waited
         if replaced.skip_assignment:
             leads = roster.leader == member.member_id
             self._out.append(Reply(slot, self._joined(member, skip_assignment=leads)))
         else:
-            # Before v9 the leader field names the old id, so that a returning leader takes itself
-            # for a follower and does not assign: the group is Stable and would not pass it on.
+            # Before v9 the leader field has the old id, so that a returning leader acts as a
+            # follower: the group is Stable and would not accept a new assignment.
             self._out.append(Reply(slot, self._joined(member, leader=replaced.old_leader)))
 
     def _refuse_join(self, join: Join, error: ErrorCode, member_id: str | None = None) -> None:
@@ -267,9 +264,11 @@ class ClassicGroup(GroupRounds):
 
     # ------------------------------------------------------------------------- Heartbeat, Leave
 
-    def _on_heartbeat(self, beat: Heartbeat, now_ms: int) -> None:
-        error = self.heartbeat(beat.member_id, beat.instance_id, beat.generation, now_ms)
-        self._out.append(Reply(beat.slot, HeartbeatResult(error)))
+    def _on_heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> None:
+        error = self.heartbeat(
+            heartbeat.member_id, heartbeat.instance_id, heartbeat.generation, now_ms
+        )
+        self._out.append(Reply(heartbeat.slot, HeartbeatResult(error)))
 
     def _on_leave(self, leave: Leave, now_ms: int) -> None:
         if self.state is State.DEAD:
@@ -289,16 +288,16 @@ class ClassicGroup(GroupRounds):
             holder = None if instance_id is None else self.roster.static.get(instance_id)
             if holder is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
-            self._drop(self.roster.members[holder])
+            self._remove_member(self.roster.members[holder])
             return NONE
-        if self._drop_pending(member_id):
+        if self._remove_pending_member(member_id):
             return NONE
         error = self.validate_member(member_id, instance_id)
         if error is NONE:
-            self._drop(self.roster.members[member_id])
+            self._remove_member(self.roster.members[member_id])
         return error
 
-    # ---------------------------------------------------------------------------- Load, the end
+    # ------------------------------------------------------------------------- loading, unloading
 
     def _on_loaded(self, loaded: Loaded, now_ms: int) -> None:
         for member in self.roster.members.values():
@@ -316,20 +315,20 @@ class ClassicGroup(GroupRounds):
             self._prepare_rebalance(rebalance.reason, now_ms)
 
     def _on_end_session(self, end: EndSession, now_ms: int) -> None:
-        self._drop(self.roster.members[end.member_id])
+        self._remove_member(self.roster.members[end.member_id])
         self._rebalance_or_complete(f"session of {end.member_id} was ended", now_ms)
 
     def _on_unload(self, unload: Unload, now_ms: int) -> None:
         for member in self.roster.members.values():
-            self._answer_parked(member, unload.error, member.member_id)
-        self._bury("the coordinator has moved", now_ms)
+            self._fail_waiting_requests(member, unload.error, member.member_id)
+        self._to_dead("the coordinator has moved", now_ms)
 
     def _on_delete(self, _: Delete, now_ms: int) -> None:
         assert self.state is State.EMPTY
-        self._bury("deleted", now_ms)
+        self._to_dead("deleted", now_ms)
 
-    def _bury(self, reason: str, now_ms: int) -> None:
-        self._leases = LeaseHeap()
+    def _to_dead(self, reason: str, now_ms: int) -> None:
+        self._session_timers = LazyTimerHeap()
         self._join_deadline_ms = self._sync_deadline_ms = None
         if self.state is not State.DEAD:
             self._move(Trigger.REMOVED, reason, now_ms)

@@ -1,4 +1,4 @@
-"""The group coordinator of one broker (see `coordinator.runtime`): its settings, its upkeep.
+"""The group coordinator of one broker (see `coordinator.runtime`): its settings, its expiration.
 
 Source: GroupCoordinatorService.
 """
@@ -8,21 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
-from mockbroker.core.groups.classic import GroupSettings
+from mockbroker.core.groups.classic import ClassicGroupSettings
 from mockbroker.core.groups.consumer.topics import ClusterTopics
-from mockbroker.core.groups.expiry_rounds import ExpiryRounds
+from mockbroker.core.groups.expiry_schedule import ExpirySchedule
 from mockbroker.core.groups.shard import GroupShard
-from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.partition import Partition
-    from mockbroker.core.presence import Presence
-    from mockbroker.core.topic import Topic
+    from mockbroker.core.coordinator.runtime import CoordinatorHost
+    from mockbroker.core.groups.member_connections import MemberConnections
+    from mockbroker.core.replication.partition import Partition
 
 
 class GroupCoordinator(CoordinatorRuntime[GroupShard]):
-    """The groups that broker `broker_id` coordinates."""
+    """The groups that one broker coordinates."""
 
     __slots__ = (
         "_expiry",
@@ -30,55 +29,62 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
         "session_timeout_max_ms",
         "session_timeout_min_ms",
         "settings",
+        "times",
         "topics",
     )
 
     topic_name = GROUP_METADATA_TOPIC
-    reads_when_asked = True
+    loads_on_request = True
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
-        super().__init__(cluster, broker_id)
-        config = cluster.config_int
-        self.settings = GroupSettings(
+    def __init__(self, broker: CoordinatorHost) -> None:
+        super().__init__(broker)
+        config = self.configs.get_int
+        self.settings = ClassicGroupSettings(
             initial_rebalance_delay_ms=config("group.initial.rebalance.delay.ms"),
             size_max=config("group.max.size"),
         )
         self.session_timeout_min_ms = config("group.min.session.timeout.ms")
         self.session_timeout_max_ms = config("group.max.session.timeout.ms")
         self.offset_metadata_max = config("offset.metadata.max.bytes")
-        self.topics: ClusterTopics = ClusterTopics(cluster.processes[broker_id])
-        self._expiry: ExpiryRounds | None = None
-        cluster.on_topic_deleted.append(self._on_topic_deleted)
+        self.topics: ClusterTopics = ClusterTopics(broker)
+        self._expiry: ExpirySchedule | None = None
+        self.times = broker.services.clock_domains
 
     def new_shard(self, partition: Partition) -> GroupShard:
         return GroupShard(self, partition)
 
     def begin(self, shard: GroupShard) -> None:
         if self._expiry is None:
-            self._expiry = ExpiryRounds(self.cluster, self.loaded)
-        shard.start(self._expiry.touched)
+            self._expiry = ExpirySchedule(self.configs, self.times.groups, self.loaded)
+        shard.on_loaded(self._expiry.shard_changed)
 
-    # ------------------------------------------------------------------------------------- upkeep
+    # ----------------------------------------------------------------------- expiration, deletion
 
     def expire_offsets(self) -> None:
-        """Drop what has outlived offsets.retention.minutes, and groups with nothing left."""
+        """Remove offsets older than offsets.retention.minutes, and Empty groups without offsets."""
         if self._expiry is not None:
             self._expiry.expire_all()
 
-    def spare_connected(self, presence: Presence, by_ms: int) -> None:
-        """Let the sessions of members whose connection is open end that much later."""
+    def spare_connected(self, connections: MemberConnections, by_ms: int) -> None:
+        """Extend the sessions of members whose connection is open by `by_ms`."""
         for shard in self._shards.values():
-            for group_id in (*shard.groups, *shard.consumers.groups):
-                spare_group(shard, group_id, presence, by_ms)
+            for group_id in shard.groups:
+                extend_group_deadlines(shard, group_id, connections, by_ms)
 
-    def _on_topic_deleted(self, topic: Topic) -> None:
+    def topic_deleted(self, name: str) -> None:
+        """Remove the offsets committed for a topic that the broker's metadata no longer has.
+
+        Source: GroupCoordinatorService.onMetadataUpdate.
+        """
         for shard in self.shards():
             if isinstance(shard, GroupShard):
-                shard.topic_deleted(topic.name)
+                shard.topic_deleted(name)
 
 
-def spare_group(shard: GroupShard, group_id: str, presence: Presence, by_ms: int) -> None:
-    """The same for one group, if it is there."""
-    group = shard.groups.get(group_id) or shard.consumers.groups.get(group_id)
+def extend_group_deadlines(
+    shard: GroupShard, group_id: str, connections: MemberConnections, by_ms: int
+) -> None:
+    """Extend the sessions of one group's connected members, if the group exists."""
+    group = shard.groups.get(group_id)
     if group is not None:
-        group.spare(presence.connected(group_id), by_ms, shard.now_ms(group_id))
+        group.spare(connections.connected(group_id), by_ms, shard.now_ms(group_id))

@@ -1,7 +1,7 @@
-"""What a classic group is told (events), what it wants done (effects), and its answers (results).
+"""The events and effects of a classic group, and the results of both types of groups.
 
-All are frozen. A *slot* is whatever stands for the request that waits for an answer; the group
-keeps it and gives it back with the result, exactly once, and never looks inside.
+All are frozen. A *slot* identifies a request that waits for an answer; the group returns it with
+the result exactly once, and it is opaque to the group.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class HeartbeatResult(msgspec.Struct, frozen=True):
 
 
 class LeftMember(msgspec.Struct, frozen=True):
-    """How one of the members named in a Leave fared."""
+    """The result of one member of a Leave."""
 
     member_id: str
     instance_id: str | None
@@ -72,7 +72,18 @@ class LeaveResult(msgspec.Struct, frozen=True):
     members: tuple[LeftMember, ...] = ()
 
 
-Result: TypeAlias = JoinResult | SyncResult | HeartbeatResult | LeaveResult
+class ConsumerResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a ConsumerGroupHeartbeat. `assignment` is None if it is unchanged."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    member_id: str | None = None
+    epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: Mapping[bytes, tuple[int, ...]] | None = None
+
+
+Result: TypeAlias = JoinResult | SyncResult | HeartbeatResult | LeaveResult | ConsumerResult
 
 
 # --------------------------------------------------------------------------------------- events
@@ -82,7 +93,7 @@ class Join(msgspec.Struct, frozen=True, kw_only=True):
     """JoinGroup. `new_member_id` is the id to give if the member has none (`member_id` empty).
 
     `member_id_required`: v4 and up, a new dynamic member must come back with its id (KIP-394).
-    `skip_assignment`: v9 and up, a returning static leader can be told not to assign (KIP-814).
+    `skip_assignment`: v9 and up, a returning static leader can skip the assignment (KIP-814).
     """
 
     slot: object
@@ -135,48 +146,48 @@ class Leave(msgspec.Struct, frozen=True):
 
 
 class Persisted(msgspec.Struct, frozen=True):
-    """What a Persist effect asked for has been stored, or has failed with `error`."""
+    """The outcome of a Persist effect: stored, or failed with `error`."""
 
     persist: Persist
     error: ErrorCode
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """`deadline_ms()` has been reached, or somebody thinks so; harmless when it has not."""
+    """`deadline_ms()` may have been reached; without effect if it has not."""
 
 
 class Rebalance(msgspec.Struct, frozen=True):
-    """Somebody wants a round, for the reason given; harmless while one is going on."""
+    """Start a rebalance for `reason`; without effect during one."""
 
     reason: str
 
 
 class EndSession(msgspec.Struct, frozen=True):
-    """The member's session is over, though it may have been heard a moment ago."""
+    """Expire the member's session ahead of its timeout."""
 
     member_id: str
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """The group has been read back from the log, whole: sessions start to run.
+    """The group is loaded from the log, or downgraded from a consumer group: sessions start.
 
-    Or it has been made of a consumer group, which may be a `rebalance` reason.
+    A downgrade may give a reason to `rebalance`.
     """
 
     rebalance: str | None = None
 
 
 class Unload(msgspec.Struct, frozen=True):
-    """The coordinator has moved: whoever waits is told to look for the new one.
+    """Waiting requests are answered with `error`, and the group becomes Dead.
 
-    Or the group has become one of another protocol: whoever waits is to join that one.
+    The coordinator has moved, or the group was upgraded (REBALANCE_IN_PROGRESS).
     """
 
     error: ErrorCode = ErrorCode.NOT_COORDINATOR
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """The group is gone for good; only asked of an Empty group."""
+    """The Empty group is deleted."""
 
 
 Event: TypeAlias = (
@@ -205,7 +216,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class MemberImage(msgspec.Struct, frozen=True):
-    """A member as it is stored: only what it offered under the chosen protocol survives."""
+    """A member in a record: of its protocols only the metadata of the chosen one."""
 
     member_id: str
     instance_id: str | None
@@ -218,7 +229,7 @@ class MemberImage(msgspec.Struct, frozen=True):
 
 
 class GroupImage(msgspec.Struct, frozen=True):
-    """A group as it is stored: a GroupMetadata record without its key."""
+    """The value of a GroupMetadata record."""
 
     protocol_type: str
     generation: int
@@ -229,7 +240,7 @@ class GroupImage(msgspec.Struct, frozen=True):
 
 
 class StaticReplacement(msgspec.Struct, frozen=True, kw_only=True):
-    """What to undo if a returning static member's new id cannot be stored."""
+    """The former values to restore if a static member's new id cannot be stored."""
 
     slot: object
     instance_id: str
@@ -243,7 +254,7 @@ class StaticReplacement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Persist(msgspec.Struct, frozen=True, kw_only=True):
-    """Store the group and say how it went with a Persisted event.
+    """Store the group and report the outcome with a Persisted event.
 
     `assignments` is the leader's, not in force before it is stored; `replaced` a static member's
     return. With neither, the group became Empty and nothing depends on the outcome.
@@ -255,7 +266,7 @@ class Persist(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """The group went from one state to another: nothing to do, something to write down."""
+    """The group has changed its state, for the journal."""
 
     previous: State
     state: State

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.shard import stored_records
-from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.consumer.records import ConsumerRecord
 from mockbroker.core.groups.consumer.records import parse as parse_consumer
 from mockbroker.core.groups.offsets import OffsetStore
@@ -23,7 +22,7 @@ from mockbroker_protocol.records import BatchHeader, ControlType, Record, parse_
 
 if TYPE_CHECKING:
     from mockbroker.core.groups.shard import GroupShard
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.replication.partition import Partition
 
 
 def load(shard: GroupShard, now_ms: int) -> None:
@@ -81,19 +80,13 @@ def replay(shard: GroupShard, record: Record, producer_id: int, now_ms: int) -> 
     elif isinstance(parsed, OffsetRecord):
         _replay_offset(shard, parsed, producer_id, now_ms)
     elif isinstance(parsed, GroupRecord):
-        if parsed.image is None:
-            shard.forget_group(parsed.group_id)
-        else:
-            shard.groups[parsed.group_id] = ClassicGroup.restore(
-                parsed.group_id, shard.settings, parsed.image, now_ms
-            )
+        shard.classic.replay(parsed, now_ms)
 
 
 def _replay_offset(shard: GroupShard, record: OffsetRecord, producer_id: int, now_ms: int) -> None:
     group_id = record.group_id
-    known = group_id in shard.groups or group_id in shard.consumers.groups
-    if record.value is not None and not known:
-        shard.simple_group(group_id, now_ms)
+    if record.value is not None and group_id not in shard.groups:
+        shard.classic.create_simple_group(group_id, now_ms)
     _store_offset(shard.offsets, record, producer_id)
 
 

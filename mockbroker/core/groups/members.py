@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mockbroker.core.groups.events import JoinedMember, Protocols
-from mockbroker.core.groups.leases import Lease
+from mockbroker.core.groups.lazy_timers import LazyTimer
 
 
-class Member(Lease):
+class Member(LazyTimer):
     """One member. `join_slot` and `sync_slot` hold the requests that wait for an answer."""
 
     __slots__ = (
@@ -76,7 +76,9 @@ class Roster:
     def __init__(self, protocol_type: str | None = None, leader: str | None = None) -> None:
         self.members: dict[str, Member] = {}
         self.static: dict[str, str] = {}  # instance id -> member id
-        self.pending: dict[str, Lease] = {}  # ids given out with MEMBER_ID_REQUIRED, not joined yet
+        self.pending: dict[
+            str, LazyTimer
+        ] = {}  # ids given out with MEMBER_ID_REQUIRED, not joined yet
         self.protocol_type = protocol_type
         self.leader = leader
         self.awaiting_join = 0

@@ -84,6 +84,10 @@ class OffsetStore:
     def has_open_transaction(self, group_id: str) -> bool:
         return group_id in self._open
 
+    def groups_of_producer(self, producer_id: int) -> list[str]:
+        """The groups for which a producer's transaction has committed something."""
+        return list(self._pending.get(producer_id, ()))
+
     def keys_of_group(self, group_id: str) -> list[tuple[str, int]]:
         """Each topic and partition with an offset of the group, committed or pending, once."""
         keys: dict[tuple[str, int], None] = {}

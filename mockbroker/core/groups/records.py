@@ -16,8 +16,6 @@ from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS
 from mockbroker_protocol.messages.consumer_offsets import (
     GroupMetadataKey,
     GroupMetadataValue,
-    LegacyOffsetCommitKey,
-    LegacyOffsetCommitValue,
     MemberMetadata,
     OffsetCommitKey,
     OffsetCommitValue,
@@ -124,7 +122,7 @@ def parse(record: Record) -> OffsetRecord | GroupRecord | None:
     if record.key is None:
         return None
     key = CONSUMER_OFFSETS.decode_key(record.key)
-    if isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
+    if isinstance(key, OffsetCommitKey):
         value = CONSUMER_OFFSETS.decode_value(key, record.value)
         offset = None if value is None else _offset(value, record.offset)
         return OffsetRecord(key.group, key.topic, key.partition, offset)
@@ -134,21 +132,17 @@ def parse(record: Record) -> OffsetRecord | GroupRecord | None:
     return None
 
 
-def _offset(
-    value: OffsetCommitValue | LegacyOffsetCommitValue, record_offset: int
-) -> OffsetAndMetadata:
+def _offset(value: OffsetCommitValue, record_offset: int) -> OffsetAndMetadata:
     """Fields that a version does not have are at their defaults, which stand for none."""
-    read = OffsetAndMetadata(
+    return OffsetAndMetadata(
         value.offset,
+        leader_epoch=value.leader_epoch,
         metadata=value.metadata,
         commit_timestamp_ms=value.commit_timestamp,
+        expire_timestamp_ms=value.expire_timestamp,
+        topic_id=value.topic_id,
         record_offset=record_offset,
     )
-    if isinstance(value, OffsetCommitValue):
-        read.leader_epoch = value.leader_epoch
-        read.expire_timestamp_ms = value.expire_timestamp
-        read.topic_id = value.topic_id
-    return read
 
 
 def _group(value: GroupMetadataValue) -> GroupImage:

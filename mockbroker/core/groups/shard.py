@@ -1,10 +1,11 @@
 """The groups and offsets of one partition of `__consumer_offsets`, on the broker that leads it.
 
-What clients ask of a group arrives here, is put to its machine, and what that wants done is done:
-answers go to whoever waits, records into the partition, deadlines into the cluster's timers. Every
-change is in the log before it is answered; `loader` rebuilds a shard from the log alone. Records
-are written with acks=1: below the partition's min.insync.replicas they are in the log as well, and
-count, but nobody is told so before there are enough replicas again.
+The runner of a group's type passes a request to its state machine and carries out the effects:
+answers to requests, records in the partition, deadlines in the cluster's timers. Every change is in
+the log before it is answered; `loader` rebuilds a shard from the log alone. Groups of all types are
+in one table, so an id is that of one group. Records are written with acks=1: below the partition's
+min.insync.replicas they are in the log as well, and count, but they are answered only once there
+are enough replicas again.
 
 Slots in events are callables here: they take the result and finish the request. They may be called
 once more when the request is given up; the first call counts.
@@ -15,118 +16,125 @@ Source: GroupCoordinatorShard, CoordinatorPartitionWriter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
-from mockbroker.core.coordinator.shard import CoordinatorShard
+from mockbroker.core.coordinator.shard import CoordinatorShard, ShardCoordinator
 from mockbroker.core.groups import records as group_records
-from mockbroker.core.groups.classic import ClassicGroup
+from mockbroker.core.groups.classic_groups import ClassicGroups
 from mockbroker.core.groups.consumer.shard import ConsumerGroups
+from mockbroker.core.groups.emitters import emit_committed, emit_offsets_removed
 from mockbroker.core.groups.events import (
-    NO_MEMBER_ID,
-    Delete,
-    Effect,
-    Event,
-    Heartbeat,
     HeartbeatResult,
     Join,
-    JoinResult,
     Leave,
     LeaveResult,
     LeftMember,
     Loaded,
-    Persist,
-    Persisted,
-    Reply,
     Sync,
     SyncResult,
     Tick,
-    Unload,
 )
 from mockbroker.core.groups.loader import load
 from mockbroker.core.groups.offsets import OffsetAndMetadata, OffsetStore
 from mockbroker.core.groups.records import KeyValue
-from mockbroker.core.groups.states import Ask, Step
-from mockbroker.core.groups.subscriptions import is_subscribed
-from mockbroker.core.groups.told import tell_classic
+from mockbroker.core.groups.runner import answer
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
 
 if TYPE_CHECKING:
-    from mockbroker.core.groups.consumer.events import Result
-    from mockbroker.core.groups.coordinator import GroupCoordinator
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.groups.classic import ClassicGroupSettings
+    from mockbroker.core.groups.consumer.topics import TopicSource
+    from mockbroker.core.groups.events import Result
+    from mockbroker.core.groups.group import Group
+    from mockbroker.core.groups.runner import GroupRunner
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.timing.domain_timers import ClockDomains
 
 NONE = ErrorCode.NONE
 TOMBSTONES_PER_BATCH_MAX = 1000  # so that no batch comes near max.message.bytes
 
 
-class GroupShard(CoordinatorShard["GroupCoordinator"]):
+class GroupShardCoordinator(ShardCoordinator, Protocol):
+    """The group coordinator that a shard belongs to (see `GroupCoordinator`)."""
+
+    @property
+    def settings(self) -> ClassicGroupSettings: ...
+    @property
+    def topics(self) -> TopicSource: ...
+    @property
+    def times(self) -> ClockDomains: ...
+
+
+class GroupShard(CoordinatorShard[GroupShardCoordinator]):
     """One partition's groups. `loading` is set while its log is read: nothing is answered then."""
 
     __slots__ = (
-        "_on_touched",
+        "_on_changed",
+        "_runners",
         "_times",
+        "changed",
+        "classic",
         "consumers",
-        "forced",
         "groups",
         "offsets",
-        "settings",
-        "touched",
     )
 
     acks = 1
     timeout_config = "offsets.commit.timeout.ms"
 
-    def __init__(self, coordinator: GroupCoordinator, partition: Partition) -> None:
+    def __init__(self, coordinator: GroupShardCoordinator, partition: Partition) -> None:
         super().__init__(coordinator, partition)
-        self._times = self._cluster.time_scopes
-        self.settings = coordinator.settings
-        self.groups: dict[str, ClassicGroup] = {}  # an id is either here or in `consumers`
-        self.consumers = ConsumerGroups(self, self._cluster)
-        self.offsets = OffsetStore(self.touch)
-        # Whether something has changed since somebody last looked for what has expired.
-        self.touched = False
-        self._on_touched: Callable[[], None] | None = None
-        # What puts an assignment that was set from outside in the place of the leader's.
-        self.forced: dict[str, Callable[[Sync], Sync]] = {}
+        self._times = coordinator.times
+        self.groups: dict[str, Group] = {}
+        self.classic = ClassicGroups(self)
+        self.consumers = ConsumerGroups(self)
+        self._runners: dict[str, GroupRunner[Any]] = {
+            each.group_type: each for each in (self.classic, self.consumers)
+        }
+        self.offsets = OffsetStore(self.mark_changed)
+        # Whether a group or an offset has changed since the last expiration check.
+        self.changed = False
+        self._on_changed: Callable[[], None] | None = None
 
-    # ---------------------------------------------------------------------------------- membership
+    # -------------------------------------------------------------------------- the table of groups
+
+    def runner(self, group: Group) -> GroupRunner[Any]:
+        """Who runs groups of this one's type."""
+        return self._runners[group.group_type]
+
+    def by_type(self) -> list[Group]:
+        """All groups: the types one after another, each in the order in which its groups came."""
+        return sorted(self.groups.values(), key=_type)
+
+    def put_group(self, group: Group) -> None:
+        """Put a group into the table. One of another type that has its id gives up its place."""
+        known = self.groups.get(group.group_id)
+        if known is not None and known.group_type != group.group_type:
+            self.forget_group(group.group_id)
+        self.groups[group.group_id] = group
+
+    def forget_group(self, group_id: str) -> None:
+        """Take the group out of memory, with its timer."""
+        self.groups.pop(group_id, None)
+        self._timers.forget(group_id)
+
+    # ------------------------------------------------------ members that speak the classic protocol
 
     def join(self, group_id: str, join: Join) -> None:
         """JoinGroup. A group comes into being with its first member that has no id yet."""
-        if self.consumers.join(group_id, join):
-            return
-        now_ms = self.now_ms(group_id)
         group = self.groups.get(group_id)
-        if group is not None:
-            self._run(group, join, now_ms)
-        elif join.member_id != NO_MEMBER_ID:
-            error = JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=join.member_id)
-            _answer(join.slot, error)
+        if group is None:
+            self.classic.begin(group_id, join)
         else:
-            group = self.groups[group_id] = ClassicGroup(group_id, self.settings, now_ms)
-            record = group_records.new_group(group_id, now_ms)
-            error_code, _ = self.append((record,))
-            if error_code is not NONE:
-                del self.groups[group_id]
-                _answer(join.slot, JoinResult(error=error_code, member_id=NO_MEMBER_ID))
-                return
-            self._run(group, join, now_ms)
-        self._wait_no_longer(join.slot, JoinResult)
+            self.runner(group).join(group, join)
 
     def sync(self, group_id: str, sync: Sync) -> None:
         """SyncGroup."""
         group = self.groups.get(group_id)
-        if group is None and self.consumers.tell(group_id, sync):
-            return
-        if sync.assignments and group_id in self.forced:
-            sync = self.forced[group_id](sync)
         if group is None:
-            _answer(sync.slot, SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
+            answer(sync.slot, SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
         else:
-            self._run(group, sync, self.now_ms(group_id))
-            self._wait_no_longer(sync.slot, SyncResult)
+            self.runner(group).sync(group, sync)
 
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int
@@ -134,53 +142,31 @@ class GroupShard(CoordinatorShard["GroupCoordinator"]):
         """Heartbeat: the answer, to be given when what was written before is replicated."""
         group = self.groups.get(group_id)
         if group is None:
-            results: list[HeartbeatResult] = []
-            beat = Heartbeat(
-                slot=results.append,
-                member_id=member_id,
-                instance_id=instance_id,
-                generation=generation,
-            )
-            if self.consumers.tell(group_id, beat):
-                return results[0].error
             return ErrorCode.UNKNOWN_MEMBER_ID
-        error = group.heartbeat(member_id, instance_id, generation, self.now_ms(group_id))
-        self._rearm(group)
-        return error
+        return self.runner(group).heartbeat(group, member_id, instance_id, generation)
 
     def leave(self, group_id: str, leave: Leave) -> None:
         """LeaveGroup."""
         group = self.groups.get(group_id)
-        if group is None and self.consumers.tell(group_id, leave):
-            return
         if group is None:
             unknown = ErrorCode.UNKNOWN_MEMBER_ID
             left = tuple(LeftMember(m.member_id, m.instance_id, unknown) for m in leave.members)
-            _answer(leave.slot, LeaveResult(NONE, left))
+            answer(leave.slot, LeaveResult(NONE, left))
         else:
-            results: list[LeaveResult] = []
-            self._run(group, Leave(results.append, leave.members), self.now_ms(group_id))
-            self.answer(leave.slot, results[0])
+            self.runner(group).leave(group, leave)
 
     def answer(self, slot: object, result: Result) -> None:
         """Give a result to whoever waits: an error at once, others when all that is written by now
         is replicated. Who has sent a Heartbeat waits otherwise.
         """
         if result.error or self.is_replicated or isinstance(result, HeartbeatResult):
-            _answer(slot, result)
+            answer(slot, result)
             return
 
         def tell(error: ErrorCode) -> None:
-            _answer(slot, type(result)(error=error) if error else result)
+            answer(slot, type(result)(error=error) if error else result)
 
         self.when_replicated(tell)
-
-    def _wait_no_longer(self, slot: object, kind: type[JoinResult | SyncResult]) -> None:
-        """Refuse a request that waits for other members, once what was written before it has not
-        been replicated in time.
-        """
-        if not self.is_replicated:
-            self.when_replicated(lambda error: _answer(slot, kind(error=error)) if error else None)
 
     # ------------------------------------------------------------------------------------- offsets
 
@@ -198,30 +184,31 @@ class GroupShard(CoordinatorShard["GroupCoordinator"]):
         """Whether offsets may be committed. Without a generation a group comes into being.
 
         `unknown_group` answers a commit that names a generation of a group that is not there.
-        `version` is OffsetCommit's: members of consumer groups have to know v9. Of these, ask
-        `consumers.check_partition` for each partition as well.
+        `version` is OffsetCommit's: members of consumer groups have to know v9. What is let pass
+        is of a group that is in the table by now: ask its `check_partition` for each partition.
         """
-        consumer = self.consumers.groups.get(group_id)
-        if consumer is not None:
-            return consumer.check_commit(
-                member_id, instance_id, generation, transactional=transactional, version=version
-            )
         now_ms = self.now_ms(group_id)
         group = self.groups.get(group_id)
         if group is None:
             if generation >= 0:
                 return unknown_group
-            group = self.simple_group(group_id, now_ms)
+            group = self.classic.create_simple_group(group_id, now_ms)
         error = group.check_commit(
-            member_id, instance_id, generation, now_ms, transactional=transactional
+            member_id, instance_id, generation, now_ms, transactional=transactional, version=version
         )
-        self._rearm(group)
+        self.rearm(group)
         return error
 
     def commit(
-        self, group_id: str, commits: Sequence[tuple[str, int, OffsetAndMetadata]]
+        self,
+        group_id: str,
+        commits: Sequence[tuple[str, int, OffsetAndMetadata]],
+        request_seq: int = 0,
     ) -> ErrorCode:
-        """Write commits, already checked, and let them be in force: (topic, partition, offset)."""
+        """Write commits, already checked, and let them be in force: (topic, partition, offset).
+
+        `request_seq` is the number that the request has in the journal.
+        """
         if not commits:
             return NONE
         records = [
@@ -235,6 +222,14 @@ class GroupShard(CoordinatorShard["GroupCoordinator"]):
                 value.record_offset = record_offset
                 record_offset += 1
                 store.commit(group_id, topic, partition, value)
+            emit_committed(
+                self._runtime,
+                self.coordinator.broker_id,
+                group_id,
+                commits,
+                request_seq,
+                transactional=False,
+            )
         return error
 
     def delete_offsets(
@@ -242,19 +237,14 @@ class GroupShard(CoordinatorShard["GroupCoordinator"]):
     ) -> ErrorCode | dict[tuple[str, int], ErrorCode]:
         """OffsetDelete: an error for the whole request, or one for each (topic, partition)."""
         group = self.groups.get(group_id)
-        reads = self.consumers.reads(group_id)
-        if reads is None:
-            verdict = group.answer(Ask.DELETE_OFFSETS) if group else ErrorCode.GROUP_ID_NOT_FOUND
-            if group is None or verdict is ErrorCode.GROUP_ID_NOT_FOUND:
-                return ErrorCode.GROUP_ID_NOT_FOUND
-            if verdict is Step.UNSUBSCRIBED and not group.is_consumer():
-                return ErrorCode.NON_EMPTY_GROUP
-            reads = partial(is_subscribed, group)
+        refused = ErrorCode.GROUP_ID_NOT_FOUND if group is None else group.check_offset_delete()
+        if group is None or refused is not NONE:
+            return refused
         outcome: dict[tuple[str, int], ErrorCode] = {}
         doomed: list[tuple[str, int]] = []
         for key in partitions:
             topic, partition = key
-            if reads(topic):
+            if group.is_subscribed(topic):
                 outcome[key] = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
                 continue
             outcome[key] = NONE
@@ -262,18 +252,24 @@ class GroupShard(CoordinatorShard["GroupCoordinator"]):
                 group_id, topic, partition
             ):
                 doomed.append(key)
-        error = self.drop_offsets(group_id, doomed)
+        error = self.remove_offsets(group_id, doomed, "delete_offsets")
         return outcome if error is NONE else error
 
-    def drop_offsets(self, group_id: str, keys: Iterable[tuple[str, int]]) -> ErrorCode:
-        """Write tombstones for offsets of a group and forget them."""
-        return self._bury_offsets([(group_id, topic, partition) for topic, partition in keys])
+    def remove_offsets(
+        self, group_id: str, keys: Iterable[tuple[str, int]], reason: str
+    ) -> ErrorCode:
+        """Write tombstones for offsets of a group and forget them; `reason` as `OffsetRemoved`."""
+        doomed = [(group_id, topic, partition) for topic, partition in keys]
+        return self._write_offset_tombstones(doomed, reason)
 
     def topic_deleted(self, topic: str) -> None:
         """Drop every group's offsets of a topic that is gone."""
-        self._bury_offsets([(group, topic, p) for group, p in self.offsets.keys_of_topic(topic)])
+        keys = self.offsets.keys_of_topic(topic)
+        self._write_offset_tombstones([(group, topic, p) for group, p in keys], "topic_deleted")
 
-    def _bury_offsets(self, keys: Sequence[tuple[str, str, int]]) -> ErrorCode:
+    def _write_offset_tombstones(
+        self, keys: Sequence[tuple[str, str, int]], reason: str
+    ) -> ErrorCode:
         """Write tombstones for (group, topic, partition) keys and forget what they stood for."""
         for start in range(0, len(keys), TOMBSTONES_PER_BATCH_MAX):
             some = keys[start : start + TOMBSTONES_PER_BATCH_MAX]
@@ -282,148 +278,108 @@ class GroupShard(CoordinatorShard["GroupCoordinator"]):
                 return error
             for key in some:
                 self.offsets.remove(*key)
+            emit_offsets_removed(self._runtime, self.coordinator.broker_id, some, reason)
         return NONE
 
     # ----------------------------------------------------------------------------- whole groups
-
-    def simple_group(self, group_id: str, now_ms: int) -> ClassicGroup:
-        """A group that only keeps offsets: no record of its own, its commits imply it."""
-        group = self.groups[group_id] = ClassicGroup(group_id, self.settings, now_ms)
-        self.touch()
-        return group
 
     def delete_group(self, group_id: str) -> ErrorCode:
         """DeleteGroups: an Empty group goes, with all its offsets."""
         group = self.groups.get(group_id)
         if group is None:
-            return self.consumers.delete(group_id)
-        verdict = group.answer(Ask.DELETE_GROUP)
-        assert isinstance(verdict, ErrorCode)
-        return verdict if verdict is not NONE else self.bury_group(group)
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        refused = group.check_delete()
+        return refused if refused is not NONE else self.delete_empty_group(group)
 
-    def bury_group(self, group: ClassicGroup) -> ErrorCode:
+    def delete_empty_group(self, group: Group) -> ErrorCode:
         """Write the tombstones of an Empty group and its offsets, and forget both."""
-        group_id = group.group_id
-        error = self.append_end(group_id, (group_records.group_tombstone(group_id),))
+        error = self._write_group_tombstones(group)
         if error is NONE:
-            self._run(group, Delete(), self.now_ms(group_id))
-            self.forget_group(group_id)
+            self.runner(group).deleted(group)
+            self.forget_group(group.group_id)
         return error
 
-    def append_end(self, group_id: str, tombstones: Iterable[KeyValue]) -> ErrorCode:
+    def _write_group_tombstones(self, group: Group) -> ErrorCode:
         """Write the tombstones of a group behind those of its offsets, which thereby are gone."""
+        group_id = group.group_id
         keys = self.offsets.keys_of_group(group_id)
         while len(keys) > TOMBSTONES_PER_BATCH_MAX:
             some, keys = keys[:TOMBSTONES_PER_BATCH_MAX], keys[TOMBSTONES_PER_BATCH_MAX:]
-            error = self.drop_offsets(group_id, some)
+            error = self.remove_offsets(group_id, some, "group_deleted")
             if error is not NONE:
                 return error
         records: list[KeyValue] = [group_records.offset_tombstone(group_id, *key) for key in keys]
-        records += tombstones
+        records += group.tombstone_records()
         error, _ = self.append(records)
         if error is NONE:
             for key in keys:
                 self.offsets.remove(group_id, *key)
+            doomed = [(group_id, *key) for key in keys]
+            emit_offsets_removed(self._runtime, self.coordinator.broker_id, doomed, "group_deleted")
         return error
-
-    def adopt(self, group: ClassicGroup, rebalance: str | None) -> None:
-        """Take in what was a consumer group and is a classic one in the log by now."""
-        self.groups[group.group_id] = group
-        self._run(group, Loaded(rebalance), self.now_ms(group.group_id))
-
-    def displace(self, group: ClassicGroup) -> None:
-        """Let go of what is a consumer group by now; whoever waits is to join that one."""
-        self._run(group, Unload(ErrorCode.REBALANCE_IN_PROGRESS), self.now_ms(group.group_id))
-        self.forget_group(group.group_id)
-
-    def forget_group(self, group_id: str) -> None:
-        """Take the group out of memory, with its timer."""
-        self.groups.pop(group_id, None)
-        self._timers.forget(group_id)
 
     # -------------------------------------------------------------------------------------- time
 
     def now_ms(self, group_id: str) -> int:
-        """The time that a group lives by (see `time_scopes`)."""
+        """The time that a group lives by (see `clock_domains`)."""
         return self._times.of_group(group_id).now_ms()
 
-    def rearm_anew(self, group_id: str) -> None:
+    def rearm(self, group: Group) -> None:
+        """Have the cluster's timers call when the group is due, unless they will earlier anyway."""
+        group_id = group.group_id
+        times = self._times.of_group(group_id)
+        self._timers.arm(times, group_id, group.deadline_ms(), self._on_timer)
+
+    def move_timer(self, group_id: str) -> None:
         """Set a group's timer again, because the group lives by another time from now on."""
-        self.consumers.rearm_anew(group_id)
         group = self.groups.get(group_id)
         if group is not None:
             self._timers.forget(group_id)
-            self._rearm(group)
+            self.rearm(group)
 
-    # ---------------------------------------------------------------------------- coming and going
+    def _on_timer(self, group_id: str) -> None:
+        group = self.groups[group_id]
+        self.runner(group).run(group, Tick())
+
+    # -------------------------------------------------------------------------- loading, unloading
 
     def read(self) -> None:
         load(self, self._times.groups.now_ms())
 
-    def start(self, on_touched: Callable[[], None] | None = None) -> None:
+    def on_loaded(self, on_changed: Callable[[], None] | None = None) -> None:
         """Sessions start to run.
 
-        `on_touched` is called when something has changed, once until `touched` is reset.
+        `on_changed` is called when something has changed, once until `touched` is reset.
         """
-        self.touched = False
-        self._on_touched = on_touched
-        self.touch()
-        for group in list(self.groups.values()):
-            self._run(group, Loaded(), self.now_ms(group.group_id))
-        self.consumers.start()
+        self.changed = False
+        self._on_changed = on_changed
+        self.mark_changed()
+        for group in self.by_type():
+            self.runner(group).run(group, Loaded())
 
-    def let_go(self) -> None:
-        for group in list(self.groups.values()):
-            self._run(group, Unload(), self.now_ms(group.group_id))
+    def on_unloaded(self) -> None:
+        for group in self.by_type():
+            self.runner(group).unload(group)
             self.forget_group(group.group_id)
-        self.consumers.unload()
 
-    def touch(self) -> None:
+    def mark_changed(self) -> None:
         """A group or an offset has changed, so that others may be due to expire."""
-        if not self.touched:
-            self.touched = True
-            if self._on_touched is not None:
-                self._on_touched()
+        if not self.changed:
+            self.changed = True
+            if self._on_changed is not None:
+                self._on_changed()
 
-    # ----------------------------------------------------------------------------------- the inside
+    # ------------------------------------------------------------------------------------- writing
 
     def append(self, records: Iterable[KeyValue]) -> tuple[ErrorCode, int]:
         """Write records as one batch; returns the error a client is to see, and the base offset."""
-        now_ms = self._cluster.now_ms()
+        now_ms = self._runtime.now_ms()
         batch = build_batch(
             [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
             base_sequence=0,  # as Kafka's coordinators have it, though without a producer id
         )
         return self.write(batch)
 
-    def _run(self, group: ClassicGroup, event: Event, now_ms: int) -> None:
-        self.touch()
-        self._perform(group, group.handle(event, now_ms))
-        self._rearm(group)
 
-    def _perform(self, group: ClassicGroup, effects: list[Effect]) -> None:
-        for effect in effects:
-            if isinstance(effect, Reply):
-                _answer(effect.slot, effect.result)
-            elif isinstance(effect, Persist):
-                record = group_records.group_metadata(group.group_id, effect.image)
-                failed, _ = self.append((record,))
-                self.when_replicated(partial(self._persisted, group, effect), failed)
-            else:
-                tell_classic(self._cluster, group, effect)
-
-    def _persisted(self, group: ClassicGroup, persist: Persist, error: ErrorCode) -> None:
-        self._run(group, Persisted(persist, error), self.now_ms(group.group_id))
-
-    def _rearm(self, group: ClassicGroup) -> None:
-        """Have the cluster's timers call when the group is due, unless they will earlier anyway."""
-        group_id = group.group_id
-        times = self._times.of_group(group_id)
-        self._timers.arm(times, group_id, group.deadline_ms(), self._on_timer)
-
-    def _on_timer(self, group_id: str) -> None:
-        self._run(self.groups[group_id], Tick(), self.now_ms(group_id))
-
-
-def _answer(slot: object, result: Result) -> None:
-    cast("Callable[[Result], None]", slot)(result)
+def _type(group: Group) -> str:
+    return group.group_type

@@ -1,6 +1,6 @@
 """The states of a classic group and what each of them answers: the theory, then the tables.
 
-A classic group agrees in rounds. Members ask to join and are parked (PreparingRebalance) until
+A classic group agrees in rounds. Members kind to join and are parked (PreparingRebalance) until
 everybody is there or the slowest has run out of time. Then the *generation* grows by one, each
 parked member is answered, the *leader* with the list of all, and the group waits for the leader to
 hand in the assignment (CompletingRebalance). With it the members' parked SyncGroups are answered
@@ -84,7 +84,7 @@ FORBIDDEN: dict[State, frozenset[Trigger]] = {
 }
 
 
-class Ask(Enum):
+class RequestKind(Enum):
     """What may be asked of a group, as far as its state decides the answer."""
 
     JOIN = "JoinGroup of a known member"
@@ -98,7 +98,7 @@ class Ask(Enum):
     DELETE_OFFSETS = "OffsetDelete"
 
 
-class Step(Enum):
+class RequestAction(Enum):
     """Answers that depend on more than the state."""
 
     PARK = "hold the answer until the phase is over"
@@ -118,65 +118,65 @@ NOT_AVAILABLE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 NOT_FOUND = ErrorCode.GROUP_ID_NOT_FOUND
 NON_EMPTY = ErrorCode.NON_EMPTY_GROUP
 
-ANSWERS: dict[State, dict[Ask, ErrorCode | Step]] = {
+ANSWERS: dict[State, dict[RequestKind, ErrorCode | RequestAction]] = {
     State.EMPTY: {
-        Ask.JOIN: UNKNOWN_MEMBER,
-        Ask.SYNC: UNKNOWN_MEMBER,
-        Ask.HEARTBEAT: UNKNOWN_MEMBER,
-        Ask.COMMIT: UNKNOWN_MEMBER,
-        Ask.PLAIN_COMMIT: NONE,
-        Ask.TXN_COMMIT: NONE,
-        Ask.LEAVE: UNKNOWN_MEMBER,
-        Ask.DELETE_GROUP: NONE,
-        Ask.DELETE_OFFSETS: NONE,
+        RequestKind.JOIN: UNKNOWN_MEMBER,
+        RequestKind.SYNC: UNKNOWN_MEMBER,
+        RequestKind.HEARTBEAT: UNKNOWN_MEMBER,
+        RequestKind.COMMIT: UNKNOWN_MEMBER,
+        RequestKind.PLAIN_COMMIT: NONE,
+        RequestKind.TXN_COMMIT: NONE,
+        RequestKind.LEAVE: UNKNOWN_MEMBER,
+        RequestKind.DELETE_GROUP: NONE,
+        RequestKind.DELETE_OFFSETS: NONE,
     },
     State.PREPARING: {
-        Ask.JOIN: Step.PARK,
-        Ask.SYNC: REBALANCING,
-        Ask.HEARTBEAT: REBALANCING,
+        RequestKind.JOIN: RequestAction.PARK,
+        RequestKind.SYNC: REBALANCING,
+        RequestKind.HEARTBEAT: REBALANCING,
         # The old generation may still commit, so that consumers can do so as they give partitions
         # up.
-        Ask.COMMIT: NONE,
-        Ask.PLAIN_COMMIT: UNKNOWN_MEMBER,
-        Ask.TXN_COMMIT: NONE,
-        Ask.LEAVE: Step.REMOVE,
-        Ask.DELETE_GROUP: NON_EMPTY,
-        Ask.DELETE_OFFSETS: Step.UNSUBSCRIBED,
+        RequestKind.COMMIT: NONE,
+        RequestKind.PLAIN_COMMIT: UNKNOWN_MEMBER,
+        RequestKind.TXN_COMMIT: NONE,
+        RequestKind.LEAVE: RequestAction.REMOVE,
+        RequestKind.DELETE_GROUP: NON_EMPTY,
+        RequestKind.DELETE_OFFSETS: RequestAction.UNSUBSCRIBED,
     },
     State.COMPLETING: {
-        Ask.JOIN: Step.UNLESS_CHANGED,
-        Ask.SYNC: Step.PARK,
-        Ask.HEARTBEAT: NONE,
+        RequestKind.JOIN: RequestAction.UNLESS_CHANGED,
+        RequestKind.SYNC: RequestAction.PARK,
+        RequestKind.HEARTBEAT: NONE,
         # The member knows the new generation but not yet its assignment: what it commits is not its
         # own.
-        Ask.COMMIT: REBALANCING,
-        Ask.PLAIN_COMMIT: UNKNOWN_MEMBER,
-        Ask.TXN_COMMIT: NONE,
-        Ask.LEAVE: Step.REMOVE,
-        Ask.DELETE_GROUP: NON_EMPTY,
-        Ask.DELETE_OFFSETS: Step.UNSUBSCRIBED,
+        RequestKind.COMMIT: REBALANCING,
+        RequestKind.PLAIN_COMMIT: UNKNOWN_MEMBER,
+        RequestKind.TXN_COMMIT: NONE,
+        RequestKind.LEAVE: RequestAction.REMOVE,
+        RequestKind.DELETE_GROUP: NON_EMPTY,
+        RequestKind.DELETE_OFFSETS: RequestAction.UNSUBSCRIBED,
     },
     State.STABLE: {
-        Ask.JOIN: Step.UNLESS_LEADER,
-        Ask.SYNC: Step.ASSIGNMENT,
-        Ask.HEARTBEAT: NONE,
-        Ask.COMMIT: NONE,
-        Ask.PLAIN_COMMIT: UNKNOWN_MEMBER,
-        Ask.TXN_COMMIT: NONE,
-        Ask.LEAVE: Step.REMOVE,
-        Ask.DELETE_GROUP: NON_EMPTY,
-        Ask.DELETE_OFFSETS: Step.UNSUBSCRIBED,
+        RequestKind.JOIN: RequestAction.UNLESS_LEADER,
+        RequestKind.SYNC: RequestAction.ASSIGNMENT,
+        RequestKind.HEARTBEAT: NONE,
+        RequestKind.COMMIT: NONE,
+        RequestKind.PLAIN_COMMIT: UNKNOWN_MEMBER,
+        RequestKind.TXN_COMMIT: NONE,
+        RequestKind.LEAVE: RequestAction.REMOVE,
+        RequestKind.DELETE_GROUP: NON_EMPTY,
+        RequestKind.DELETE_OFFSETS: RequestAction.UNSUBSCRIBED,
     },
     State.DEAD: {
-        Ask.JOIN: NOT_AVAILABLE,
-        Ask.SYNC: NOT_AVAILABLE,
-        Ask.HEARTBEAT: NOT_AVAILABLE,
-        Ask.COMMIT: NOT_AVAILABLE,
-        Ask.PLAIN_COMMIT: NOT_AVAILABLE,
-        Ask.TXN_COMMIT: NOT_AVAILABLE,
-        Ask.LEAVE: NOT_AVAILABLE,
-        Ask.DELETE_GROUP: NOT_FOUND,
-        Ask.DELETE_OFFSETS: NOT_FOUND,
+        RequestKind.JOIN: NOT_AVAILABLE,
+        RequestKind.SYNC: NOT_AVAILABLE,
+        RequestKind.HEARTBEAT: NOT_AVAILABLE,
+        RequestKind.COMMIT: NOT_AVAILABLE,
+        RequestKind.PLAIN_COMMIT: NOT_AVAILABLE,
+        RequestKind.TXN_COMMIT: NOT_AVAILABLE,
+        RequestKind.LEAVE: NOT_AVAILABLE,
+        RequestKind.DELETE_GROUP: NOT_FOUND,
+        RequestKind.DELETE_OFFSETS: NOT_FOUND,
     },
 }
 
@@ -185,5 +185,5 @@ ANSWERS: dict[State, dict[Ask, ErrorCode | Step]] = {
 HEARTBEAT_ANSWERS: dict[State, ErrorCode] = {
     state: answer
     for state, row in ANSWERS.items()
-    if isinstance(answer := row[Ask.HEARTBEAT], ErrorCode)
+    if isinstance(answer := row[RequestKind.HEARTBEAT], ErrorCode)
 }

@@ -13,12 +13,12 @@ from mockbroker_protocol.codec import named_codec
 from mockbroker_protocol.exceptions import DecodeError
 
 if TYPE_CHECKING:
-    from mockbroker.core.groups.base import GroupBase
+    from mockbroker.core.groups.base import ClassicGroupBase
 
 VERSION_BYTES = 2
 
 
-def subscribed_topics(group: GroupBase) -> set[str] | None:
+def subscribed_topics(group: ClassicGroupBase) -> set[str] | None:
     """The topics of all members of the current generation; None when that is not known."""
     if not group.is_consumer() or group.subscriptions is None:
         return None
@@ -31,9 +31,3 @@ def subscribed_topics(group: GroupBase) -> set[str] | None:
         except DecodeError:
             return None
     return topics
-
-
-def is_subscribed(group: GroupBase, topic: str) -> bool:
-    """Whether a member may be reading `topic`; groups of other protocol types read nothing."""
-    topics = subscribed_topics(group)
-    return group.is_consumer() if topics is None else topic in topics

@@ -1,8 +1,7 @@
 """The journal: everything that happened, in order, as far back as its memory reaches.
 
-Nouns: an *entry* is what the broker writes down on the way, as cheaply as it can: a request or an
-answer is kept as the bytes that were on the wire. An *event* is what a reader gets: an entry opened
-and named (`JournalEvent`). One answer may hold several events: the batches it acknowledged, the
-records it delivered, the offsets it committed. A *gap* stands where the journal's memory ended
-before a reader came.
+Nouns: an *entry* is what the journal stores, as cheaply as it can: a request or an answer is the
+bytes of the wire. An *event* is an entry decoded for a reader (`JournalEvent`). One answer may give
+several events: the answer itself, and its deliveries. A *gap* stands for entries that the journal
+forgot before a reader came.
 """

@@ -1,46 +1,59 @@
-"""What the broker writes down, before anybody has looked at it.
+"""What the journal holds: entries, which are bytes and numbers until somebody reads them.
 
-Entries hold numbers, text and bytes only where they can, so that a journal of a hundred thousand of
-them costs the garbage collector little. They are written as bare tuples, `(maker, fields…)`,
-because writing is what costs; reading makes them what they are.
+The journal keeps an entry as a bare tuple, `(maker, fields…)`, because writing is what costs.
+`entry_of` makes the struct. A spool writes the same structs to disk.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
+from mockbroker.core.events import AnyEvent
 from mockbroker_protocol.records.batch import TRANSACTIONAL_MASK
 
 if TYPE_CHECKING:
     from mockbroker_protocol.headers import RequestHeader
     from mockbroker_protocol.records import BatchHeader
-
-Buffer: TypeAlias = bytes | bytearray | memoryview
+    from mockbroker_protocol.types import Buffer
+else:
+    Buffer = bytes  # the type that msgspec decodes buffers of a spool to
 
 # What an entry costs beside the bytes it refers to; measured on CPython 3.11.
 ENTRY_BYTES = 400
 
 
-class RequestEntry(NamedTuple):
-    """A request as it came: `frame` is all of it but its size."""
+class JournalEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """An entry with its number and its times: the cluster's clock (ms) and real time (ns)."""
 
     seq: int
     virtual_ms: int
     real_ns: int
+
+    def held_bytes(self) -> int:
+        """What the entry holds or keeps from being freed."""
+        return ENTRY_BYTES
+
+
+class RequestEntry(JournalEntry, tag="request", frozen=True, gc=False):
+    """A request: `frame` is all of it but its size."""
+
     node_id: int
     connection_id: int
     frame: Buffer
 
+    def held_bytes(self) -> int:
+        return ENTRY_BYTES + len(self.frame)
 
-class ResponseEntry(NamedTuple):
-    """What became of request `request_seq`: the answer's `body` without its header, in pieces; or
-    `body` is None and `outcome` says why there is no answer.
+
+class ResponseEntry(JournalEntry, tag="response", frozen=True, gc=False):
+    """The answer to request `request_seq`: its `body` in pieces, without the header.
+
+    `body` is None where no answer was sent; `outcome` says why.
     """
 
-    seq: int
-    virtual_ms: int
-    real_ns: int
     node_id: int
     connection_id: int
     request_seq: int
@@ -51,13 +64,13 @@ class ResponseEntry(NamedTuple):
     outcome: str
     rules: tuple[str, ...]
 
+    def held_bytes(self) -> int:
+        return ENTRY_BYTES + sum(map(len, self.body or ()))
 
-class AppendEntry(NamedTuple):
+
+class AppendEntry(JournalEntry, tag="append", frozen=True, gc=False):
     """A batch of request `request_seq` that was appended to a leader's log."""
 
-    seq: int
-    virtual_ms: int
-    real_ns: int
     node_id: int
     request_seq: int
     topic: str
@@ -71,15 +84,44 @@ class AppendEntry(NamedTuple):
     base_sequence: int
     transactional: bool
 
+    @property
+    def last_offset(self) -> int:
+        return self.first_offset + self.last_offset_delta
 
-class FactEntry(NamedTuple):
-    """Anything else: an event of the cluster (a struct), or a fact told as a mapping."""
 
-    seq: int
-    virtual_ms: int
-    real_ns: int
+class HopEntry(JournalEntry, tag="hop", frozen=True, gc=False):
+    """A request of the broker `sender` to the broker `receiver`, or, with a `request_seq`, the
+    answer to that request.
+
+    `message` is the request or the answer; it is None where there was no answer, and `outcome` says
+    why. `transactional_id` is the one that the hop is about, if Kafka's request does not have it.
+    """
+
+    sender: int
+    receiver: int
+    api_key: int
+    api_version: int
+    transactional_id: str
+    request_seq: int
+    message: Any
+    outcome: str
+    rules: tuple[str, ...]
+
+
+class EventEntry(JournalEntry, tag="event", frozen=True, gc=False):
+    """An event of the cluster."""
+
+    event: AnyEvent
+
+
+class FactEntry(JournalEntry, tag="fact", frozen=True, gc=False):
+    """Anything else: a connection, fault, action or change of the clock."""
+
     kind: str
-    fact: object
+    facts: dict[str, Any]
+
+
+Entry: TypeAlias = RequestEntry | ResponseEntry | AppendEntry | HopEntry | EventEntry | FactEntry
 
 
 def answered(
@@ -140,11 +182,10 @@ def appended(
     )
 
 
-Entry: TypeAlias = RequestEntry | ResponseEntry | AppendEntry | FactEntry
 Raw: TypeAlias = tuple[Any, ...]
 
 
 def entry_of(raw: Raw, seq: int) -> Entry:
-    """What the bare tuple with this number stands for."""
+    """The entry of the bare tuple with this number."""
     made: Entry = raw[0](seq, *raw[1:])
     return made

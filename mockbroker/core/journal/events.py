@@ -1,92 +1,116 @@
-"""What a reader of the journal gets: one flat struct for everything that can happen."""
+"""Events: what readers of the journal get, one flat struct for everything that can happen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, TypeAlias, get_type_hints
 
 import msgspec
 
+from mockbroker.core import events as cluster_events
+
+# One, or the several that a request names.
+Texts: TypeAlias = str | tuple[str, ...] | None
+Numbers: TypeAlias = int | tuple[int, ...] | None
+
 KINDS: Mapping[str, str] = {
-    "connection": "a client connected, or its connection ended",
-    "request": "a client's request, as it came",
-    "response": "the answer to a request, or what there was instead",
-    "append": "a client's batch was appended to the log of its leader; retries are not, again",
-    "deliver": "records that an answer brought to a consumer",
-    "commit": "an offset that a group committed",
-    "follower": "a follower asked its leader for records (only where followers lag)",
-    "watermark": "a high watermark moved, or a log was cut",
-    "remove": "records left the log of a partition",
-    "marker": "a marker that ends a transaction was written into a partition",
-    "topic": "a topic was created or deleted",
-    "group": "a group went from one state to another",
-    "transaction": "a transactional id went from one state to another",
-    "election": "a leader, an ISR, the replicas or the controller changed",
-    "topics": "topics were created or deleted",
-    "partition": "partitions of a topic went from one state to another",
-    "replica": "replicas that a broker has of a topic went from one state to another",
-    "broker": "a step in a broker's life, its disks or its network",
-    "fault": "a rule did something",
-    "action": "somebody did something to the cluster",
-    "clock": "the cluster's clock was steered",
-    "gap": "entries from `first_seq` to `last_seq` were forgotten before they were read",
+    "connection": "a client connected or disconnected",
+    "request": "a client sent a request",
+    "response": "a request was answered; `outcome` says why an answer was not sent whole",
+    "hop": "a broker sent a request to another broker (written while hops are journalled)",
+    "hop_answer": "such a request was answered; `outcome` as for a response",
+    "append": "a client's batch was appended to the leader's log; a duplicate is not",
+    "deliver": "an answer brought records to a consumer",
+    **cluster_events.KINDS,
+    "fault": "a rule fired",
+    "action": "an action was carried out",
+    "clock": "the cluster's clock was frozen, moved or given another rate",
+    "gap": "entries from `first_seq` to `last_seq` left the journal before they were read",
 }
 
 
-class JournalEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One event. Fields that do not apply hold None or nothing, and are left out of JSON.
+def _is(meaning: str) -> msgspec.Meta:
+    return msgspec.Meta(description=meaning)
 
-    `seq` counts entries from 1; the events that one answer holds share its number and are told
-    apart by `part`. `virtual_ms` is the cluster's clock (ms since the epoch), `real_ns` real time
-    (ns since the epoch). `request_seq` leads from an answer and its events to the request, and
-    `elapsed_ns` is the real time between them. `first_offset` and `last_offset` bound the records
-    of an `append` or `deliver`; `offset` is what was committed, or where a watermark stands.
-    `errors` holds the names of all error codes in an answer. `rules` are the fault rules that
-    touched it.
+
+class JournalEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One event.
+
+    Fields that do not apply hold None or are empty, and are left out of JSON. The events of one
+    answer share its `seq` and differ in `part`.
     """
 
-    seq: int
-    part: int = 0
-    kind: str
-    virtual_ms: int
-    real_ns: int
-    broker: int | None = None
-    listener: str | None = None
-    connection: int | None = None
-    source: str | None = None
-    client_id: str | None = None
-    client_software: str | None = None
-    principal: str | None = None
-    api: str | None = None
-    api_version: int | None = None
-    correlation_id: int | None = None
-    request_seq: int | None = None
-    elapsed_ns: int | None = None
-    topic: str | None = None
-    partition: int | None = None
-    targets: tuple[tuple[str, int], ...] = ()
-    first_offset: int | None = None
-    last_offset: int | None = None
-    offset: int | None = None
-    records: int | None = None
-    bytes: int | None = None
-    group: str | None = None
-    member: str | None = None
-    instance_id: str | None = None
-    generation: int | None = None
-    transactional_id: str | None = None
-    producer_id: int | None = None
-    producer_epoch: int | None = None
-    base_sequence: int | None = None
-    acks: int | None = None
-    isolation_level: int | None = None
-    transactional: bool | None = None
-    state: str | None = None
-    former: str | None = None
-    change: str | None = None
-    reason: str | None = None
-    errors: tuple[str, ...] = ()
-    outcome: str | None = None
-    rules: tuple[str, ...] = ()
-    first_seq: int | None = None
-    last_seq: int | None = None
-    message: Mapping[str, object] = {}
+    seq: Annotated[int, _is("number of the journal's entry, from 1")]
+    part: Annotated[
+        int, _is("number of the event among those of one answer; 0 for the answer itself")
+    ] = 0
+    kind: Annotated[str, _is("one of the kinds above")]
+    virtual_ms: Annotated[int, _is("the cluster's clock, ms since the epoch")]
+    real_ns: Annotated[int, _is("real time, ns since the epoch")]
+    broker: Annotated[int | None, _is("node id")] = None
+    from_broker: Annotated[int | None, _is("node id of the sender of a hop")] = None
+    to_broker: Annotated[int | None, _is("node id of the receiver of a hop")] = None
+    listener: Annotated[str | None, _is("name of the listener")] = None
+    connection: Annotated[int | None, _is("number of the connection")] = None
+    source: Annotated[str | None, _is("`host:port` of the client")] = None
+    client_id: Annotated[str | None, _is("`client.id`")] = None
+    client_software: Annotated[str | None, _is("name and version from ApiVersions (KIP-511)")] = (
+        None
+    )
+    principal: Annotated[str | None, _is("the authenticated principal")] = None
+    api: Annotated[str | None, _is("name of the API")] = None
+    api_version: Annotated[int | None, _is("version of the request")] = None
+    correlation_id: Annotated[int | None, _is("correlation id of the request")] = None
+    request_seq: Annotated[
+        int | None,
+        _is("`seq` of the request that an answer, append, delivery or commit belongs to"),
+    ] = None
+    elapsed_ns: Annotated[int | None, _is("real time between request and answer, ns")] = None
+    topic: Annotated[str | None, _is("topic")] = None
+    partition: Annotated[int | None, _is("partition")] = None
+    targets: Annotated[
+        tuple[tuple[str, int], ...],
+        _is("pairs of topic and partition that the message or fact is about"),
+    ] = ()
+    first_offset: Annotated[int | None, _is("first offset of the records")] = None
+    last_offset: Annotated[int | None, _is("last offset of the records")] = None
+    offset: Annotated[
+        int | None, _is("the committed offset, the high watermark, or the offset of a marker")
+    ] = None
+    records: Annotated[int | None, _is("number of records")] = None
+    bytes: Annotated[int | None, _is("size of the frame or batch")] = None
+    group: Annotated[Texts, _is("group id")] = None
+    member: Annotated[Texts, _is("member id")] = None
+    instance_id: Annotated[Texts, _is("`group.instance.id`")] = None
+    generation: Annotated[
+        Numbers, _is("generation, or the group epoch of a consumer group (KIP-848)")
+    ] = None
+    transactional_id: Annotated[Texts, _is("`transactional.id`")] = None
+    producer_id: Annotated[Numbers, _is("producer id")] = None
+    producer_epoch: Annotated[Numbers, _is("producer epoch")] = None
+    base_sequence: Annotated[int | None, _is("sequence number of a batch's first record")] = None
+    acks: Annotated[int | None, _is("`acks` of a Produce: 0, 1 or -1")] = None
+    isolation_level: Annotated[int | None, _is("0 for read_uncommitted, 1 for read_committed")] = (
+        None
+    )
+    transactional: Annotated[bool | None, _is("whether the batch belongs to a transaction")] = None
+    state: Annotated[str | None, _is("the new state")] = None
+    former: Annotated[str | None, _is("the state before")] = None
+    change: Annotated[str | None, _is("what changed, where a kind has several changes")] = None
+    reason: Annotated[str | None, _is("why it happened")] = None
+    errors: Annotated[tuple[str, ...], _is("names of all error codes in an answer")] = ()
+    outcome: Annotated[str | None, _is("why an answer was not sent whole; empty when it was")] = (
+        None
+    )
+    rules: Annotated[tuple[str, ...], _is("names of the fault rules that touched it")] = ()
+    first_seq: Annotated[int | None, _is("first lost entry of a gap")] = None
+    last_seq: Annotated[int | None, _is("last lost entry of a gap")] = None
+    message: Annotated[
+        Mapping[str, object], _is("the decoded message, or further fields of a fact")
+    ] = {}
+
+
+def field_meanings() -> dict[str, str]:
+    """The fields of an event and their meanings."""
+    kinds = get_type_hints(JournalEvent, include_extras=True)
+    return {name: kind.__metadata__[0].description for name, kind in kinds.items()}

@@ -1,8 +1,8 @@
-"""Which events are meant: conditions on a journal's events, as data.
+"""Filters: conditions on a journal's events, as data.
 
-The names and patterns are those of a rule's `match`: texts are globs, or regular expressions
+The names and patterns are those of a rule's `match`: texts are globs, or RE2 expressions
 between slashes; a list means any of its items. Data is checked as rules are, and wrong data raises
-`RuleError` that names the field.
+`ValidationError` that names the field.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from mockbroker.core.faults.convert import Ms, convert, nearest
-from mockbroker.core.faults.errors import RuleError
-from mockbroker.core.faults.matching import value_question
+from mockbroker.core.faults.matching import value_matcher
 from mockbroker.core.faults.rules import api_key, api_name
-from mockbroker.core.faults.texts import text_question
+from mockbroker.core.faults.texts import text_matcher
 from mockbroker.core.journal.events import KINDS, JournalEvent
+from mockbroker.core.validation import Ms, ValidationError, convert, nearest
 
 Text = str | list[str] | None
 Ints = int | list[int] | None
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an event has to be; all conditions that are given must hold.
+    """Conditions on an event; all that are given must hold.
 
-    `topic` and `partition` hold together for one of the partitions that an event speaks of.
-    `offset` lies within the records of an append or deliver, or is what was committed. `error` is
+    `topic` and `partition` hold together for one of the partitions that an event names.
+    Of several groups, members, ids or producers that an event names, one has to match.
+    `offset` lies within the records of an append or deliver, or is the committed offset. `error` is
     the name of an error code in an answer; `any` for any at all, `none` for answers without one.
     `where` looks into the decoded message: {path: value}, as `topics[].partitions[].index`.
     `within_ms` counts on the cluster's clock, back from now.
@@ -37,6 +37,8 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     api: str | int | list[str | int] | None = None
     api_version: Ints = None
     broker: Ints = None
+    from_broker: Ints = None
+    to_broker: Ints = None
     listener: Text = None
     connection: Ints = None
     source: Text = None
@@ -69,7 +71,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Condition(NamedTuple):
-    """`holds` of an event; `shown` is what the event has there, for people."""
+    """`holds` tests an event; `shown` is the event's value, for people."""
 
     name: str
     holds: Callable[[JournalEvent], bool]
@@ -77,12 +79,12 @@ class Condition(NamedTuple):
 
 
 def parse_filter(data: object, path: str = "") -> Filter:
-    """A filter from plain data. Raises RuleError that names the field."""
+    """A filter from plain data. Raises ValidationError that names the field."""
     return convert(data, Filter, path)
 
 
 class EventMatcher:
-    """A filter, made once into questions. `now_ms` is the cluster's clock."""
+    """A filter as a function of an event. `now_ms` is the cluster's clock."""
 
     __slots__ = ("after_seq", "conditions", "filter", "needs_message")
 
@@ -100,31 +102,15 @@ class EventMatcher:
         return [condition for condition in self.conditions if not condition.holds(event)]
 
 
-_TEXTS = (
-    "listener",
-    "source",
-    "client_id",
-    "client_software",
-    "principal",
-    "group",
-    "member",
-    "instance_id",
-    "transactional_id",
-    "state",
-    "former",
-    "change",
-    "reason",
-    "outcome",
-)
-_NUMBERS = (
-    "api_version",
-    "broker",
-    "connection",
-    "correlation_id",
-    "generation",
-    "producer_id",
-    "producer_epoch",
-    "acks",
+# Conditions that are not on the event's field of their name alone.
+_SPECIAL = ("kind", "api", "topic", "partition", "offset", "error", "rule")
+_TEXTS, _NUMBERS = (
+    tuple(
+        name
+        for name, declared in Filter.__annotations__.items()
+        if declared == kind and name not in _SPECIAL
+    )
+    for kind in ("Text", "Ints")
 )
 
 
@@ -136,7 +122,7 @@ def _conditions(wanted: Filter, path: str, now_ms: int) -> Iterator[Condition]:
     for name in _NUMBERS:
         given = getattr(wanted, name)
         if given is not None:
-            yield _field(name, _numbers(given).__contains__)
+            yield _any_of(name, _numbers(given).__contains__)
     if wanted.topic is not None or wanted.partition is not None:
         yield _target(wanted.topic, wanted.partition, _at(path, "topic"))
     for name in _TEXTS:
@@ -150,7 +136,7 @@ def _conditions(wanted: Filter, path: str, now_ms: int) -> Iterator[Condition]:
     if wanted.error is not None:
         yield _error(wanted.error, _at(path, "error"))
     if wanted.rule is not None:
-        rules = text_question(wanted.rule, _at(path, "rule"))
+        rules = text_matcher(wanted.rule, _at(path, "rule"))
         yield _field("rules", lambda names: any(rules(name) for name in names))
     for field, value in (wanted.where or {}).items():
         yield _where(field, value, _at(path, f"where.{field}"))
@@ -170,22 +156,32 @@ def _numbers(given: int | list[int]) -> frozenset[int]:
     return frozenset(given if isinstance(given, list) else [given])
 
 
-def _field(name: str, asks: Callable[[Any], bool]) -> Condition:
+def _field(name: str, test: Callable[[Any], bool]) -> Condition:
     return Condition(
-        name, lambda event: asks(getattr(event, name)), lambda event: getattr(event, name)
+        name, lambda event: test(getattr(event, name)), lambda event: getattr(event, name)
     )
 
 
 def _text(name: str, given: str | list[str], path: str) -> Condition:
-    asks = text_question(given, path)
-    return _field(name, lambda value: value is not None and asks(value))
+    return _any_of(name, text_matcher(given, path))
+
+
+def _any_of(name: str, test: Callable[[Any], bool]) -> Condition:
+    """For fields with one value, or with several of which one has to match."""
+
+    def holds(value: Any) -> bool:
+        if isinstance(value, tuple):
+            return any(map(test, value))
+        return value is not None and test(value)
+
+    return _field(name, holds)
 
 
 def _kind(given: str | list[str], path: str) -> Condition:
     kinds = frozenset(given if isinstance(given, list) else [given])
     for kind in sorted(kinds):
         if kind not in KINDS:
-            raise RuleError(path, f"unknown kind {kind!r}{nearest(kind, KINDS)}")
+            raise ValidationError(path, f"unknown kind {kind!r}{nearest(kind, KINDS)}")
     return _field("kind", kinds.__contains__)
 
 
@@ -197,7 +193,7 @@ def _api(given: str | int | list[str | int], path: str) -> Condition:
 
 
 def _target(topic: Text, partition: Ints, path: str) -> Condition:
-    named = text_question(topic, path) if topic is not None else None
+    named = text_matcher(topic, path) if topic is not None else None
     numbers = _numbers(partition) if partition is not None else None
 
     def holds(event: JournalEvent) -> bool:
@@ -213,7 +209,7 @@ def _target(topic: Text, partition: Ints, path: str) -> Condition:
 
 
 def targets_of(event: JournalEvent) -> tuple[tuple[str, int], ...]:
-    """The (topic, partition) pairs that an event speaks of; -1 where it means a whole topic."""
+    """The (topic, partition) pairs that an event names; -1 stands for a whole topic."""
     if event.topic is not None:
         return ((event.topic, -1 if event.partition is None else event.partition),)
     return event.targets
@@ -240,23 +236,23 @@ def _error(given: str | list[str], path: str) -> Condition:
     if given == "none":
         return Condition(
             "error",
-            lambda event: event.kind == "response" and not event.errors,
+            lambda event: event.kind in ("response", "hop_answer") and not event.errors,
             lambda event: event.errors,
         )
     if given == "any":
         return _field("errors", bool)
-    asks = text_question(given, path)
+    test = text_matcher(given, path)
     return Condition(
-        "error", lambda event: any(map(asks, event.errors)), lambda event: event.errors
+        "error", lambda event: any(map(test, event.errors)), lambda event: event.errors
     )
 
 
 def _where(field: str, wanted: object, path: str) -> Condition:
     steps = field.replace("[]", "").split(".")
-    asks = value_question(wanted, path)
+    test = value_matcher(wanted, path)
     return Condition(
         f"where.{field}",
-        lambda event: any(map(asks, _values(event.message, steps))),
+        lambda event: any(map(test, _values(event.message, steps))),
         lambda event: list(_values(event.message, steps)),
     )
 

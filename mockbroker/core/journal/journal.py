@@ -1,17 +1,20 @@
-"""The ring that holds the entries, and who follows it."""
+"""The journal: a ring of entries, and its followers."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from mockbroker.core.journal.entries import (
     ENTRY_BYTES,
-    Buffer,
     Entry,
+    EventEntry,
     FactEntry,
+    HopEntry,
     Raw,
     RequestEntry,
     ResponseEntry,
@@ -19,26 +22,39 @@ from mockbroker.core.journal.entries import (
     appended,
     entry_of,
 )
-from mockbroker.core.journal.following import Overflow, Readers
+from mockbroker.core.journal.reader_positions import Overflow, Readers
 
 if TYPE_CHECKING:
     from mockbroker.core.events import Event
+    from mockbroker.core.replication.network import Hop
     from mockbroker_protocol.headers import RequestHeader
     from mockbroker_protocol.records import BatchHeader
+    from mockbroker_protocol.types import Buffer
 
 BYTES_MAX = 32 * 1024 * 1024
-# A stretch of entries, which is forgotten as a whole, is 2^-8 of the journal. Where there are few,
-# because entries are large or the journal is small, no more is made free than what is needed.
-STRETCHES_SHIFT = 8
-FEW_STRETCHES = 64
+# A chunk of entries, which is forgotten as a whole, is 2^-8 of the journal. Where there are few,
+# because entries are large or the journal is small, no more room is made than is needed.
+CHUNKS_SHIFT = 8
+FEW_CHUNKS = 64
 
 
-class Peer(Protocol):
-    """A client at the other end of a connection, as far as it has told who it is."""
+def record_bytes(message: object) -> int:
+    """The bytes of the records that an answer to a Fetch brings."""
+    return sum(
+        len(piece)
+        for topic in getattr(message, "responses", ())
+        for partition in topic.partitions
+        for piece in partition.records or ()
+    )
+
+
+class ClientConnection(Protocol):
+    """A connection of a client, as far as the client is known."""
 
     id: int
     client_host: str
     client_port: int
+    listener: str
     principal: str
     software_name: str
     software_version: str
@@ -49,21 +65,33 @@ class NamedTopic(Protocol):
     name: str
 
 
-class Gap(NamedTuple):
-    """Entries that were forgotten before a reader asked for them: [first, last]."""
+class Gap(msgspec.Struct, tag="gap", array_like=True, frozen=True, gc=False):
+    """Entries from `first_seq` to `last_seq` that a reader cannot have any more."""
 
-    first: int
-    last: int
+    first_seq: int
+    last_seq: int
+    reason: str = "the journal had no room for it"
+
+
+def client_fields(connection: ClientConnection) -> dict[str, Any]:
+    """The client of a connection, by the names of an event's fields and of a table's columns."""
+    return {
+        "source": f"{connection.client_host}:{connection.client_port}",
+        "client_software": f"{connection.software_name} {connection.software_version}",
+        "listener": connection.listener,
+        "principal": connection.principal,
+    }
 
 
 class Journal:
-    """A bounded record of what happened. Written in the cluster's thread.
+    """A bounded ring of entries, written in the cluster's thread.
 
-    `bytes_max` bounds what its entries hold or keep from being freed; the oldest go first, and a
-    reader that asks for them gets a `Gap`. Sequence numbers begin at 1, have no holes and are never
-    used again. `real_ns` tells real time (ns since the epoch); times of the cluster's clock come
-    with each entry (ms since the epoch). `overflow` says whether entries that a reader has not read
-    yet may be forgotten as well: see `following`.
+    `bytes_max` bounds the bytes that entries hold or keep from being freed. The oldest entries go
+    first; a reader gets a `Gap` for them. Sequence numbers begin at 1, have no holes and are never
+    used again. `real_ns` returns real time (ns since the epoch); times of the cluster's clock come
+    with each entry (ms since the epoch). `overflow` says whether unread entries may be forgotten:
+    see `reader_positions`. With `hops`, brokers send each other as messages what is otherwise a
+    call, and the messages are journalled.
     """
 
     def __init__(
@@ -71,30 +99,33 @@ class Journal:
         real_ns: Callable[[], int],
         bytes_max: int = BYTES_MAX,
         overflow: Overflow = "drop",
+        *,
+        hops: bool = False,
     ) -> None:
         if bytes_max < 0:
             raise ValueError(f"a journal of {bytes_max} bytes cannot be")
+        self.hops = hops
         self._bytes_max = bytes_max
-        self._stretches: deque[tuple[int, int]] = deque()  # (entries, bytes) of those that ended
+        self._chunks: deque[tuple[int, int]] = deque()  # (entries, bytes) of those that ended
         self._ended = self._held = 0  # the entries and bytes of those together
-        self._stretch_bytes = self._room = bytes_max >> STRETCHES_SHIFT  # and of the newest
+        self._chunk_bytes = self._room = bytes_max >> CHUNKS_SHIFT  # and of the newest
         self.last_seq = 0
-        # Called with each entry once it is written, and misses none. As a rule there are none.
+        # Called with each entry once it is written. As a rule there are none.
         self.followers: list[Callable[[Entry], None]] = []
         self.readers = Readers(overflow, self._make_room)
-        # The names of topics that are gone, by id: entries may still speak of them.
+        # The names of deleted topics, by id: entries may still have the ids.
         self.former_topics: dict[bytes, str] = {}
         self._real_ns = real_ns
         self._entries: deque[Raw] = deque()
-        self._connections: dict[int, Peer] = {}
+        self._connections: dict[int, ClientConnection] = {}
         self._closed: deque[tuple[int, int]] = deque()  # (seq, connection id)
 
     # -- writing -----------------------------------------------------------------------------------
 
-    # The three of each Produce are written out at length: a call more would be a tenth of the cost.
+    # Each Produce writes three entries. One more call would be a tenth of the cost.
 
     def request(self, now_ms: int, node_id: int, connection_id: int, frame: Buffer) -> int:
-        """A request was read; returns its sequence number, which goes with the answer."""
+        """A request was read; returns its sequence number, for the answer."""
         seq = self.last_seq = self.last_seq + 1
         self._entries.append((RequestEntry, now_ms, self._real_ns(), node_id, connection_id, frame))
         self._room -= len(frame) + ENTRY_BYTES
@@ -112,7 +143,7 @@ class Journal:
         body: Sequence[Buffer],
         size: int,
     ) -> None:
-        """A request was answered with a body of `size` bytes, and no rule had a hand in it."""
+        """A request was answered with a body of `size` bytes, which no rule changed."""
         self.last_seq += 1
         self._entries.append(
             (
@@ -172,9 +203,9 @@ class Journal:
         outcome: str = "",
         rules: tuple[str, ...] = (),
     ) -> int:
-        """A request was answered with `body`, or came to another `outcome` where that is None.
+        """A request was answered with `body`, or, where that is None, came to another `outcome`.
 
-        `rules` are those of a fault plan that had a hand in it. Returns its sequence number.
+        `rules` are the fault rules that changed it. Returns the entry's sequence number.
         """
         fields = (
             node_id,
@@ -189,34 +220,52 @@ class Journal:
         )
         return self._write(ResponseEntry, sum(map(len, body or ())), now_ms, *fields)
 
+    def hop(self, now_ms: int, hop: Hop, request: msgspec.Struct) -> int:
+        """A broker sent another a request; returns its sequence number."""
+        about = hop.transactional_id
+        key = int(hop.API)
+        fields = (hop.sender, hop.receiver, key, hop.version, about, 0, request, "", ())
+        return self._write(HopEntry, 0, now_ms, *fields)
+
+    def hop_answer(
+        self,
+        now_ms: int,
+        hop: Hop,
+        request_seq: int,
+        answer: msgspec.Struct | None,
+        outcome: str = "",
+        rules: tuple[str, ...] = (),
+    ) -> None:
+        """The answer to a broker's request reached its sender; or it is None, and `outcome` says
+        why. `rules` are the fault rules that changed it.
+        """
+        about, key = hop.transactional_id, int(hop.API)
+        fields = (hop.sender, hop.receiver, key, hop.version, about, request_seq, answer)
+        self._write(HopEntry, record_bytes(answer), now_ms, *fields, outcome, rules)
+
     def event(self, event: Event) -> None:
-        """Something happened to the cluster; an observer for `Cluster.on_event`."""
-        self._fact(event.at_ms, "event", event, len(getattr(event, "ranges", "")))
+        """An event of the cluster; an observer for `Runtime.on_event`."""
+        self._write(EventEntry, len(getattr(event, "ranges", "")), event.at_ms, event)
 
     def topic_deleted(self, topic: NamedTopic) -> None:
-        """Remember the name behind an id; an observer for `Cluster.on_topic_deleted`."""
+        """Keep the name of a deleted topic; an observer for `Cluster.on_topic_deleted`."""
         self.former_topics[topic.topic_id] = topic.name
 
     def fact(self, now_ms: int, kind: str, **facts: object) -> int:
-        """Anything else worth a line: `kind` is one of the journal's (connection, fault, action,
-        clock); the facts must be frozen.
-        """
-        return self._fact(now_ms, kind, facts)
+        """Anything else: `kind` is connection, fault, action or clock; the facts must be frozen."""
+        return self._write(FactEntry, 0, now_ms, kind, facts)
 
-    def opened(self, now_ms: int, node_id: int, info: Peer) -> None:
-        """A client has connected. What is known of it is looked up when an entry is read."""
+    def opened(self, now_ms: int, node_id: int, info: ClientConnection) -> None:
+        """A client has connected. Its fields are looked up when an entry is read."""
         self._connections[info.id] = info
         self.fact(now_ms, "connection", broker=node_id, connection=info.id, change="opened")
 
-    def closed(self, now_ms: int, node_id: int, info: Peer, why: str) -> None:
-        """A connection is over; `why` says who ended it."""
+    def closed(self, now_ms: int, node_id: int, info: ClientConnection, why: str) -> None:
+        """A connection was closed; `why` says by whom."""
         seq = self.fact(
             now_ms, "connection", broker=node_id, connection=info.id, change="closed", reason=why
         )
         self._closed.append((seq, info.id))
-
-    def _fact(self, now_ms: int, kind: str, fact: object, more_bytes: int = 0) -> int:
-        return self._write(FactEntry, more_bytes, now_ms, kind, fact)
 
     def _write(self, maker: Callable[..., Entry], size: int, now_ms: int, *rest: Any) -> int:
         self.last_seq += 1
@@ -227,40 +276,40 @@ class Journal:
         return self.last_seq
 
     def _written(self) -> None:
-        """Tell the followers of the newest entry, and forget the oldest that have no room."""
+        """Call the followers with the newest entry, and forget the oldest that have no room."""
         if self.followers:
             entry = entry_of(self._entries[-1], self.last_seq)
             for follower in tuple(self.followers):
                 follower(entry)
         if self._room < 0:
-            self._end_stretch()
+            self._end_chunk()
 
-    def _end_stretch(self) -> None:
-        """Begin another stretch of entries, and forget the oldest that are too much.
+    def _end_chunk(self) -> None:
+        """Begin another chunk of entries, and forget the oldest that exceed the bytes.
 
-        Sizes are counted by stretch: a number kept with each entry would cost as much as a field.
+        Sizes are counted by chunk: a number kept with each entry would cost as much as a field.
         """
-        entries, stretches = self._entries, self._stretches
-        size = self._stretch_bytes - self._room
-        stretches.append((len(entries) - self._ended, size))
+        entries, chunks = self._entries, self._chunks
+        size = self._chunk_bytes - self._room
+        chunks.append((len(entries) - self._ended, size))
         self._ended, self._held = len(entries), self._held + size
-        spare = self._bytes_max >> STRETCHES_SHIFT
-        self._forget(self._bytes_max - (spare if len(stretches) > FEW_STRETCHES else 0))
-        self._stretch_bytes = self._room = min(spare, self._bytes_max - self._held)
+        spare = self._bytes_max >> CHUNKS_SHIFT
+        self._forget(self._bytes_max - (spare if len(chunks) > FEW_CHUNKS else 0))
+        self._chunk_bytes = self._room = min(spare, self._bytes_max - self._held)
 
     def _make_room(self) -> None:
-        """A reader that the journal was full of wants less now."""
+        """The readers need fewer entries now."""
         self._forget(self._bytes_max)
 
     def _forget(self, limit: int) -> None:
-        """Forget the oldest stretches, until no more than `limit` bytes are held."""
-        entries, stretches, readers = self._entries, self._stretches, self.readers
+        """Forget the oldest chunks, until no more than `limit` bytes are held."""
+        entries, chunks, readers = self._entries, self._chunks, self.readers
         while self._held > limit:
-            count, size = stretches[0]
+            count, size = chunks[0]
             last = self.first_seq + count - 1
-            if readers.all and self._held <= 2 * self._bytes_max and readers.want(last):
+            if readers.all and self._held <= 2 * self._bytes_max and readers.need(last):
                 break
-            stretches.popleft()
+            chunks.popleft()
             for _ in range(count):
                 entries.popleft()
             self._ended -= count
@@ -273,11 +322,11 @@ class Journal:
             self._connections.pop(self._closed.popleft()[1], None)
 
     def clear(self) -> None:
-        """Forget all entries. The sequence goes on, and who follows goes on following."""
+        """Forget all entries. The sequence goes on, and followers stay."""
         self._entries.clear()
-        self._stretches.clear()
+        self._chunks.clear()
         self._ended = self._held = 0
-        self._stretch_bytes = self._room = self._bytes_max >> STRETCHES_SHIFT
+        self._chunk_bytes = self._room = self._bytes_max >> CHUNKS_SHIFT
         self._make_room()
         for _, connection_id in self._closed:
             self._connections.pop(connection_id, None)
@@ -288,29 +337,29 @@ class Journal:
 
     @property
     def bytes_max(self) -> int:
-        """What the entries may take; the oldest have to go at once when it is made less."""
+        """The bytes that entries may hold; when it shrinks, the oldest go at once."""
         return self._bytes_max
 
     @bytes_max.setter
     def bytes_max(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._end_stretch()
+        self._end_chunk()
 
     @property
     def bytes(self) -> int:
-        """What the entries hold, or keep from being freed."""
-        return self._held + self._stretch_bytes - self._room
+        """The bytes that entries hold or keep from being freed."""
+        return self._held + self._chunk_bytes - self._room
 
     @property
     def first_seq(self) -> int:
-        """The oldest entry still there; one above `last_seq` when there is none."""
+        """The number of the oldest entry; one above `last_seq` when there is none."""
         return self.last_seq + 1 - len(self._entries)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def entry(self, seq: int) -> Entry | None:
-        """The entry with this number, or None when it is forgotten or yet to come."""
+        """The entry with this number; None when it is forgotten or not written yet."""
         index = seq - self.first_seq
         return entry_of(self._entries[index], seq) if 0 <= index < len(self._entries) else None
 
@@ -328,10 +377,6 @@ class Journal:
         chosen = islice(self._entries, start, stop)
         return gap, [entry_of(raw, seq) for seq, raw in enumerate(chosen, first + start)]
 
-    def connection(self, connection_id: int) -> Peer | None:
-        """Who was at the other end, as known now; None when forgotten with its entries."""
+    def connection(self, connection_id: int) -> ClientConnection | None:
+        """A connection by its id; None when it is forgotten with its entries."""
         return self._connections.get(connection_id)
-
-    def facts_of(self, entry: FactEntry) -> Mapping[str, object]:
-        """The facts of an entry that was told as a mapping; empty for a cluster's event."""
-        return entry.fact if isinstance(entry.fact, dict) else {}

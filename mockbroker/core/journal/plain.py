@@ -1,7 +1,7 @@
 """Messages as plain data for people and JSON, without secrets and without payloads.
 
-Records become a summary of their batches. Topic ids become text as Kafka writes them. What could
-let somebody in (passwords, salts, tokens, keys) becomes `HIDDEN`.
+Records become a summary of their batches. Topic ids become text as Kafka writes them. Passwords,
+salts, tokens and keys become `HIDDEN`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,18 @@ from mockbroker_protocol.types import Buffer
 
 HIDDEN = "[hidden]"
 
-# Fields of these names are secrets in whatever message they stand.
-_SECRET_FIELDS = frozenset(
-    ("auth_bytes", "hmac", "salt", "salted_password", "stored_key", "server_key")
+# Fields of these names are secrets in every message. An envelope may hold any request.
+SECRET_FIELDS = frozenset(
+    (
+        "auth_bytes",
+        "hmac",
+        "request_data",
+        "response_data",
+        "salt",
+        "salted_password",
+        "stored_key",
+        "server_key",
+    )
 )
 _SECRET_CONFIGS = tuple(name for name, config in BROKER_CONFIGS.items() if config.sensitive)
 _UUID_BYTES = 16
@@ -33,7 +42,7 @@ def plain(message: msgspec.Struct) -> dict[str, Any]:
         value = getattr(message, name)
         if name == "unknown_tags" and value is None:
             continue
-        if name in _SECRET_FIELDS or (hides_value and name == "value"):
+        if name in SECRET_FIELDS or (hides_value and name == "value"):
             shown[name] = HIDDEN if value else _value(name, value)
         else:
             shown[name] = _value(name, value)

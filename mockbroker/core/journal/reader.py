@@ -1,4 +1,4 @@
-"""Opening entries: from bytes and facts to events, when somebody looks."""
+"""Decoding entries: from bytes to events, in the reader's time."""
 
 from __future__ import annotations
 
@@ -7,74 +7,57 @@ from typing import Any
 
 import msgspec
 
-from mockbroker.core import events as cluster_events
+from mockbroker.core.events import OffsetCommitted, TopicsChanged
 from mockbroker.core.faults.rules import api_name
+from mockbroker.core.journal.deliveries import FetchSessions, VisibleBatches
 from mockbroker.core.journal.entries import (
     AppendEntry,
-    Buffer,
     Entry,
+    EventEntry,
     FactEntry,
+    HopEntry,
     RequestEntry,
     ResponseEntry,
 )
 from mockbroker.core.journal.events import JournalEvent
-from mockbroker.core.journal.exchange import error_names, parts_of
-from mockbroker.core.journal.journal import Gap, Journal
+from mockbroker.core.journal.journal import Gap, Journal, client_fields
+from mockbroker.core.journal.messages import (
+    DecodedRequest,
+    decode_request,
+    decode_response,
+    error_names,
+    facts_of,
+)
 from mockbroker.core.journal.plain import plain
-from mockbroker.core.message_facts import SCALARS, scalars, targets
 from mockbroker_protocol import ApiKey
-from mockbroker_protocol.codec import request_codec, response_codec
-from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
-from mockbroker_protocol.headers import RequestHeader, decode_request_header
+from mockbroker_protocol.entities import targets
+from mockbroker_protocol.headers import RequestHeader
+from mockbroker_protocol.records import BatchHeader, RecordsError, iter_records
 
-# What kind of event each of the cluster's own is.
-KIND_OF: Mapping[type, str] = {
-    cluster_events.BrokerChanged: "broker",
-    cluster_events.ControllerChanged: "election",
-    cluster_events.LeaderChanged: "election",
-    cluster_events.IsrChanged: "election",
-    cluster_events.ReplicasChanged: "election",
-    cluster_events.TopicsChanged: "topics",
-    cluster_events.PartitionsMoved: "partition",
-    cluster_events.ReplicasMoved: "replica",
-    cluster_events.PreferredElectionFailed: "election",
-    cluster_events.FollowerFetched: "follower",
-    cluster_events.WatermarkMoved: "watermark",
-    cluster_events.LogTruncated: "watermark",
-    cluster_events.RecordsRemoved: "remove",
-    cluster_events.MarkerWritten: "marker",
-    cluster_events.TopicChanged: "topic",
-    cluster_events.LogDirFailed: "broker",
-    cluster_events.NetworkChanged: "broker",
-    cluster_events.TransactionMoved: "transaction",
-    cluster_events.GroupMoved: "group",
-}
 _RENAMED = {"node_id": "broker", "high_watermark": "offset"}
 _EVENT_FIELDS = frozenset(JournalEvent.__struct_fields__)
-_FACT_FIELDS = frozenset(SCALARS.values()) & _EVENT_FIELDS
-# What clients put where they have nothing to say.
-_NOTHING = {"producer_id": -1, "producer_epoch": -1, "generation": -1, "member": ""}
 # Requests that stay decoded, because their answers are read next.
 _OPENED_KEPT = 64
 
 
-class Exchange(msgspec.Struct, frozen=True):
-    """A request as it was read, opened once."""
-
-    header: RequestHeader
-    message: Any
-    error: str
-
-
 class JournalReader:
-    """Opens the entries of one journal, in the thread that writes it. `topic_name` tells the name
-    behind a topic id.
+    """Decodes the entries of one journal, in the thread that writes it.
+
+    `topic_name` maps the ids of topics to their names. Entries are read in their order. Of a Fetch
+    session that began before, the offsets are unknown, and deliveries count from the first batch.
     """
 
     def __init__(self, journal: Journal, topic_name: Callable[[bytes], str | None]) -> None:
         self._journal = journal
         self._known_topic = topic_name
-        self._opened: dict[int, Exchange] = {}
+        self._opened: dict[int, DecodedRequest] = {}
+        self._last_seq = 0
+        self._fetches: FetchSessions[tuple[str, int]] = FetchSessions(
+            lambda topic, topic_id, partition: (
+                topic or self._topic_name(topic_id) or topic_id.hex(),
+                partition,
+            )
+        )
 
     def events(
         self, after: int = 0, limit: int | None = None, *, messages: bool = True
@@ -85,6 +68,8 @@ class JournalReader:
         there is one.
         """
         gap, entries = self._journal.since(after, limit)
+        if after != self._last_seq or gap is not None:
+            self._fetches.clear()
         if gap is not None:
             yield self._gap(gap, entries)
         for entry in entries:
@@ -92,14 +77,19 @@ class JournalReader:
 
     def open(self, entry: Entry, *, messages: bool = True) -> Iterator[JournalEvent]:
         """The events that one entry holds."""
+        self._last_seq = entry.seq
         if isinstance(entry, RequestEntry):
             yield self._request(entry, messages)
         elif isinstance(entry, ResponseEntry):
             yield from self._response(entry, messages)
         elif isinstance(entry, AppendEntry):
             yield self._append(entry)
-        else:
-            yield self._fact(entry)
+        elif isinstance(entry, HopEntry):
+            yield self._hop(entry, messages)
+        elif isinstance(entry, EventEntry):
+            yield self._event(entry)
+        elif isinstance(entry, FactEntry):
+            yield _event_of(entry, entry.kind, entry.facts)
 
     def _topic_name(self, topic_id: bytes) -> str | None:
         return self._known_topic(topic_id) or self._journal.former_topics.get(topic_id)
@@ -107,12 +97,12 @@ class JournalReader:
     def _gap(self, gap: Gap, entries: Sequence[Entry]) -> JournalEvent:
         at = entries[0] if entries else None
         return JournalEvent(
-            seq=gap.last,
+            seq=gap.last_seq,
             kind="gap",
             virtual_ms=at.virtual_ms if at else 0,
             real_ns=at.real_ns if at else 0,
-            first_seq=gap.first,
-            last_seq=gap.last,
+            first_seq=gap.first_seq,
+            last_seq=gap.last_seq,
         )
 
     # -- requests ----------------------------------------------------------------------------------
@@ -120,31 +110,28 @@ class JournalReader:
     def _request(self, entry: RequestEntry, messages: bool) -> JournalEvent:
         opened = self._open(entry)
         message = opened.message
+        if message is not None and opened.header.api_key == ApiKey.FETCH:
+            self._fetches.request(entry.node_id, message)
         return JournalEvent(
             kind="request",
             reason=opened.error or None,
             bytes=len(entry.frame),
-            targets=self._targets(message),
+            targets=self._targets(message, opened.header.api_version),
             message=plain(message) if messages and message is not None else {},
             **self._who(entry, opened.header),
-            **_facts(message),
+            **opened.facts(),
         )
 
-    def _open(self, entry: RequestEntry) -> Exchange:
+    def _open(self, entry: RequestEntry) -> DecodedRequest:
         known = self._opened.get(entry.seq)
         if known is None:
             while len(self._opened) >= _OPENED_KEPT:
                 self._opened.pop(next(iter(self._opened)), None)
-            known = self._opened[entry.seq] = _decode_request(entry.frame)
+            known = self._opened[entry.seq] = decode_request(entry.frame)
         return known
 
     def _who(self, entry: RequestEntry | ResponseEntry, header: RequestHeader) -> dict[str, Any]:
-        peer = self._journal.connection(entry.connection_id)
-        known: dict[str, Any] = {}
-        if peer is not None:
-            known["source"] = f"{peer.client_host}:{peer.client_port}"
-            known["client_software"] = f"{peer.software_name} {peer.software_version}"
-            known["principal"] = peer.principal
+        connection = self._journal.connection(entry.connection_id)
         return {
             "seq": entry.seq,
             "virtual_ms": entry.virtual_ms,
@@ -155,57 +142,81 @@ class JournalReader:
             "api_version": header.api_version,
             "correlation_id": header.correlation_id,
             "client_id": header.client_id,
-            **known,
+            **({} if connection is None else client_fields(connection)),
         }
 
-    def _targets(self, message: Any) -> tuple[tuple[str, int], ...]:
+    def _targets(self, message: Any, version: int) -> tuple[tuple[str, int], ...]:
         if message is None:
             return ()
-        return tuple((each.topic, each.partition) for each in targets(message, self._topic_name))
+        found = targets(message, version, self._topic_name)
+        return tuple([(each.topic, each.partition) for each in found])
 
     # -- answers -----------------------------------------------------------------------------------
 
     def _response(self, entry: ResponseEntry, messages: bool) -> Iterator[JournalEvent]:
-        asked = self._asked(entry)
-        request = asked.message if asked is not None else None
-        header = asked.header if asked is not None else _header_of(entry)
-        message = None if entry.body is None else _decode_body(entry)
         origin = self._journal.entry(entry.request_seq)
-        who = self._who(entry, header)
-        who["request_seq"] = entry.request_seq
-        who["rules"] = entry.rules
-        facts = _facts(request)
+        if isinstance(origin, RequestEntry):
+            opened = self._open(origin)
+            elapsed_ns = entry.real_ns - origin.real_ns
+        else:
+            header = RequestHeader(entry.api_key, entry.api_version, entry.correlation_id, None)
+            opened = DecodedRequest(header, None)
+            elapsed_ns = None
+        message = decode_response(entry)
+        fields = {
+            **self._who(entry, opened.header),
+            **opened.facts(),
+            "request_seq": entry.request_seq,
+            "rules": entry.rules,
+        }
         yield JournalEvent(
             kind="response",
             outcome=entry.outcome or None,
-            elapsed_ns=None if origin is None else entry.real_ns - origin.real_ns,
+            elapsed_ns=elapsed_ns,
             bytes=sum(map(len, entry.body or ())),
-            targets=self._targets(message) or self._targets(request),
+            targets=self._targets(message, entry.api_version)
+            or self._targets(opened.message, entry.api_version),
             errors=error_names(message),
             message=plain(message) if messages and message is not None else {},
-            **who,
-            **facts,
+            **fields,
         )
-        if message is None:
+        if message is None or entry.api_key != ApiKey.FETCH:
             return
-        found = parts_of(entry.api_key, request, message, self._topic_name)
-        for part, fields in enumerate(found, 1):
-            # What was committed is, but an answer that did not come whole has brought nothing.
-            if not entry.outcome or fields["kind"] != "deliver":
-                yield JournalEvent(**{**who, **facts, **fields, "part": part})
+        fetched = self._fetches.response(entry.node_id, opened.message, message)
+        if entry.outcome:
+            return  # an answer that was not sent whole has brought nothing
+        part = 0
+        isolation_level = getattr(opened.message, "isolation_level", 0)
+        for (topic, partition), offset, data in fetched:
+            fetch_offset = offset or 0
+            batches = list(VisibleBatches(data, fetch_offset, isolation_level))
+            if batches:
+                part += 1
+                headers = [header for header, _ in batches]
+                fields |= {
+                    "kind": "deliver",
+                    "part": part,
+                    "topic": topic,
+                    "partition": partition,
+                    "first_offset": max(fetch_offset, headers[0].base_offset),
+                    "last_offset": headers[-1].last_offset,
+                    "records": sum(
+                        _count(header, batch, fetch_offset) for header, batch in batches
+                    ),
+                    "bytes": sum(header.size for header in headers),
+                }
+                yield JournalEvent(**fields)
 
-    def _asked(self, entry: ResponseEntry) -> Exchange | None:
-        request = self._journal.entry(entry.request_seq)
+    def _of_request(self, request_seq: int) -> dict[str, Any]:
+        """The fields of an event that come from its request; none when that is forgotten."""
+        request = self._journal.entry(request_seq)
         if not isinstance(request, RequestEntry):
-            return None
-        return self._open(request)
+            return {}
+        opened = self._open(request)
+        return {**self._who(request, opened.header), **opened.facts()}
 
     def _append(self, entry: AppendEntry) -> JournalEvent:
-        asked = self._journal.entry(entry.request_seq)
-        fields: dict[str, Any] = {}
-        if isinstance(asked, RequestEntry):
-            opened = self._open(asked)
-            fields = {**self._who(asked, opened.header), **_facts(opened.message)}
+        fields = self._of_request(entry.request_seq)
         if entry.producer_id >= 0:
             fields["producer_id"] = entry.producer_id
             fields["producer_epoch"] = entry.producer_epoch
@@ -220,46 +231,77 @@ class JournalReader:
             "topic": entry.topic,
             "partition": entry.partition,
             "first_offset": entry.first_offset,
-            "last_offset": entry.first_offset + entry.last_offset_delta,
+            "last_offset": entry.last_offset,
             "records": entry.records,
             "bytes": entry.batch_bytes,
             "transactional": entry.transactional,
         }
         return JournalEvent(**fields)
 
-    # -- the rest ----------------------------------------------------------------------------------
-
-    def _fact(self, entry: FactEntry) -> JournalEvent:
-        fact = entry.fact
-        kind = entry.kind
-        if isinstance(fact, msgspec.Struct):
-            kind = KIND_OF[type(fact)]
-            told: dict[str, Any] = {name: getattr(fact, name) for name in fact.__struct_fields__}
-            told["change"] = told.get("change", type(fact).__name__)
-            if told.get("ranges"):
-                told["ranges"] = ranges_of(told["ranges"])
-        else:
-            told = dict(self._journal.facts_of(entry))
-        fields: dict[str, Any] = {}
-        message: dict[str, Any] = {}
-        if "partitions" in told and "topic" in told:
-            fields["targets"] = tuple((told["topic"], index) for index in told.pop("partitions"))
-        for name, value in told.items():
-            field = _RENAMED.get(name, name)
-            if field == "at_ms":
-                continue
-            if field in _EVENT_FIELDS and field not in fields and _fits(field, value):
-                fields[field] = value
-            else:
-                message[name] = value
+    def _hop(self, entry: HopEntry, messages: bool) -> JournalEvent:
+        message = entry.message
+        asked = self._journal.entry(entry.request_seq) if entry.request_seq else entry
+        request = asked.message if isinstance(asked, HopEntry) else None
+        fields = {} if request is None else facts_of(request, entry.api_version)
+        if entry.transactional_id:
+            fields["transactional_id"] = entry.transactional_id
         return JournalEvent(
             seq=entry.seq,
-            kind=kind,
+            kind="hop_answer" if entry.request_seq else "hop",
             virtual_ms=entry.virtual_ms,
             real_ns=entry.real_ns,
-            message=message,
+            broker=entry.receiver,
+            from_broker=entry.sender,
+            to_broker=entry.receiver,
+            api=api_name(entry.api_key),
+            api_version=entry.api_version,
+            request_seq=entry.request_seq or None,
+            targets=self._targets(message, entry.api_version)
+            or self._targets(request, entry.api_version),
+            errors=error_names(message) if entry.request_seq else (),
+            outcome=entry.outcome or None,
+            rules=entry.rules,
+            message=plain(message) if messages and message is not None else {},
             **fields,
         )
+
+    def _event(self, entry: EventEntry) -> JournalEvent:
+        event = entry.event
+        facts = {name: getattr(event, name) for name in event.__struct_fields__ if name != "at_ms"}
+        facts.setdefault("change", type(event).__name__)
+        fields: dict[str, Any] = {}
+        if isinstance(event, OffsetCommitted):
+            fields = self._of_request(event.request_seq)
+        elif isinstance(event, TopicsChanged):
+            fields["targets"] = tuple((each.topic, -1) for each in (*event.created, *event.deleted))
+            facts |= {name: msgspec.to_builtins(facts[name]) for name in ("created", "deleted")}
+        elif "partitions" in facts:
+            fields["targets"] = tuple((facts["topic"], index) for index in facts.pop("partitions"))
+        elif facts.get("ranges"):
+            facts["ranges"] = ranges_of(facts["ranges"])
+        return _event_of(entry, event.kind, facts, fields)
+
+
+def _event_of(
+    entry: Entry, kind: str, facts: Mapping[str, object], fields: Mapping[str, Any] | None = None
+) -> JournalEvent:
+    """An event with the facts that it has fields for; the others are its message."""
+    found: dict[str, Any] = dict(fields or {})
+    message: dict[str, object] = {}
+    for name, value in facts.items():
+        field = _RENAMED.get(name, name)
+        if field in _EVENT_FIELDS and _fits(field, value):
+            found[field] = value
+        else:
+            message[name] = value
+    found |= {
+        "seq": entry.seq,
+        "kind": kind,
+        "virtual_ms": entry.virtual_ms,
+        "real_ns": entry.real_ns,
+        "message": message,
+    }
+    return JournalEvent(**found)
 
 
 def ranges_of(packed: bytes) -> list[tuple[int, int]]:
@@ -268,40 +310,14 @@ def ranges_of(packed: bytes) -> list[tuple[int, int]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-def _facts(message: Any) -> dict[str, Any]:
-    if message is None:
-        return {}
-    return {
-        name: value
-        for name, value in scalars(message).items()
-        if name in _FACT_FIELDS and _NOTHING.get(name) != value
-    }
-
-
-def _decode_request(frame: Buffer) -> Exchange:
-    view = memoryview(frame)
-    header, position = decode_request_header(view)
+def _count(header: BatchHeader, batch: memoryview, fetch_offset: int) -> int:
+    """How many records of a batch are at `fetch_offset` or above."""
+    if header.base_offset >= fetch_offset:
+        return header.count
     try:
-        codec = request_codec(ApiKey(header.api_key), header.api_version)
-        message, _ = codec.decode(view, position)
-    except (DecodeError, UnknownVersionError) as error:
-        return Exchange(header, None, str(error))
-    return Exchange(header, message, "")
-
-
-def _header_of(entry: ResponseEntry) -> RequestHeader:
-    return RequestHeader(entry.api_key, entry.api_version, entry.correlation_id, None)
-
-
-def _decode_body(entry: ResponseEntry) -> Any:
-    """The answer, or None where its bytes are not one: a rule may have seen to that."""
-    body = b"".join(entry.body or ())
-    try:
-        codec = response_codec(ApiKey(entry.api_key), entry.api_version)
-        message, _ = codec.decode(memoryview(body), 0)
-    except DecodeError:
-        return None
-    return message
+        return sum(record.offset >= fetch_offset for record in iter_records(header, batch))
+    except RecordsError:
+        return 0
 
 
 def _fits(field: str, value: object) -> bool:

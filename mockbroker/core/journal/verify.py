@@ -1,6 +1,6 @@
-"""Saying what must have happened: exactly n times, at least, at most, never, in this order.
+"""Expectations of the journal: events exactly n times, at least, at most, never, in this order.
 
-A verdict on events that the journal has forgotten is none: over a gap the question is refused.
+There is no verdict over a gap, because the missing events are unknown.
 """
 
 from __future__ import annotations
@@ -9,20 +9,30 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from mockbroker.core.faults.convert import Count, Ms, convert
-from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.filters import EventMatcher, Filter
+from mockbroker.core.validation import Count, Ms, ValidationError, convert
 
 NEAR_MISSES_SHOWN = 3
+# The fields of an event that its line shows.
+_NAMED = (
+    "api",
+    "from_broker",
+    "to_broker",
+    "client_id",
+    "topic",
+    "partition",
+    "group",
+    "transactional_id",
+    "state",
+)
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the journal must hold: `match` so many times, or `in_order`, one behind the other.
+    """What the journal must hold: `match` so many times, or events `in_order`.
 
-    Without a number it is at least once. `after_seq` leaves out what came before; `within_ms`
-    bounds the time, on the cluster's clock, from the first event of the order to the last, or
-    between the first match and the last.
+    Without a number it is at least once. `after_seq` leaves out earlier entries. `within_ms` bounds
+    the time from the first event to the last, on the cluster's clock.
     """
 
     match: Filter | None = None
@@ -41,10 +51,10 @@ class NearMiss(msgspec.Struct, frozen=True):
     failed: dict[str, object]
 
 
-class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whether an expectation holds, and what speaks for it or against it.
+class VerificationResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether an expectation holds, with the evidence.
 
-    `misses` tells, for each condition, how many events met all before it and then failed it.
+    `misses` counts, for each condition, the events that met all conditions before it and failed it.
     """
 
     holds: bool
@@ -55,26 +65,28 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JournalGapError(Exception):
-    """The journal has forgotten what the question is about."""
+    """The journal has forgotten entries that an expectation is about."""
 
 
 def parse_expectation(data: object, path: str = "") -> Expectation:
-    """An expectation from plain data. Raises RuleError that names the field."""
+    """An expectation from plain data. Raises ValidationError that names the field."""
     wanted = convert(data, Expectation, path)
     counts = (wanted.exactly, wanted.at_least, wanted.at_most)
     if wanted.in_order is not None:
         if wanted.match is not None or any(count is not None for count in counts):
-            raise RuleError(path, "in_order stands alone, without match and counts")
+            raise ValidationError(path, "in_order stands alone, without match and counts")
         if len(wanted.in_order) < 2:
-            raise RuleError(f"{path}.in_order".lstrip("."), "an order has at least two events")
+            raise ValidationError(
+                f"{path}.in_order".lstrip("."), "an order has at least two events"
+            )
     elif wanted.match is None:
-        raise RuleError(path, "an expectation has match or in_order")
+        raise ValidationError(path, "an expectation has match or in_order")
     elif wanted.exactly is not None and counts != (wanted.exactly, None, None):
-        raise RuleError(path, "exactly stands alone, without at_least and at_most")
+        raise ValidationError(path, "exactly stands alone, without at_least and at_most")
     return wanted
 
 
-def verify(wanted: Expectation, events: Iterable[JournalEvent], now_ms: int) -> Verdict:
+def verify(wanted: Expectation, events: Iterable[JournalEvent], now_ms: int) -> VerificationResult:
     """Whether the events are as wanted. `now_ms` is the cluster's clock, which `within_ms` of a
     filter counts back from. Raises JournalGapError when some are missing.
     """
@@ -82,8 +94,8 @@ def verify(wanted: Expectation, events: Iterable[JournalEvent], now_ms: int) -> 
     for event in seen:
         if event.kind == "gap":
             raise JournalGapError(
-                f"entries {event.first_seq} to {event.last_seq} are forgotten, so nothing can be "
-                "said of them: ask earlier, ask after a later number, or give the journal more room"
+                f"entries {event.first_seq} to {event.last_seq} are forgotten: verify earlier, "
+                "after a later entry, or with a larger journal"
             )
     if wanted.in_order is not None:
         return _in_order(wanted, wanted.in_order, seen, now_ms)
@@ -91,16 +103,18 @@ def verify(wanted: Expectation, events: Iterable[JournalEvent], now_ms: int) -> 
     return _counted(wanted, EventMatcher(wanted.match, now_ms, "match"), seen)
 
 
-def _counted(wanted: Expectation, matcher: EventMatcher, seen: Sequence[JournalEvent]) -> Verdict:
+def _counted(
+    wanted: Expectation, matcher: EventMatcher, seen: Sequence[JournalEvent]
+) -> VerificationResult:
     found = tuple(filter(matcher, seen))
     at_least, at_most = _bounds(wanted)
     said = _said(at_least, at_most)
     if len(found) < at_least:
         near, misses = near_misses(matcher, seen)
         reason = f"{len(found)} events match, {said} were expected"
-        return Verdict(False, reason, found, near, misses)
+        return VerificationResult(False, reason, found, near, misses)
     if at_most is not None and len(found) > at_most:
-        return Verdict(False, f"{len(found)} events match, {said} were expected", found)
+        return VerificationResult(False, f"{len(found)} events match, {said} were expected", found)
     return _in_time(wanted, found, f"{len(found)} events match, as expected ({said})")
 
 
@@ -122,7 +136,7 @@ def _said(at_least: int, at_most: int | None) -> str:
 
 def _in_order(
     wanted: Expectation, order: Sequence[Filter], seen: Sequence[JournalEvent], now_ms: int
-) -> Verdict:
+) -> VerificationResult:
     """Each filter's first match behind the match of the one before it."""
     found: list[JournalEvent] = []
     start = 0
@@ -135,19 +149,19 @@ def _in_order(
             reason = f"in_order[{number}] did not happen" + (
                 f" behind in_order[{number - 1}], only before it" if before else ""
             )
-            return Verdict(False, reason, tuple(found), near, misses)
+            return VerificationResult(False, reason, tuple(found), near, misses)
         found.append(seen[position])
         start = position + 1
     return _in_time(wanted, tuple(found), f"all {len(order)} happened in this order")
 
 
-def _in_time(wanted: Expectation, found: tuple[JournalEvent, ...], good: str) -> Verdict:
+def _in_time(wanted: Expectation, found: tuple[JournalEvent, ...], good: str) -> VerificationResult:
     if wanted.within_ms is not None and found:
         took_ms = found[-1].virtual_ms - found[0].virtual_ms
         if took_ms > wanted.within_ms:
             reason = f"from the first to the last {took_ms} ms passed, not {wanted.within_ms}"
-            return Verdict(False, reason, found)
-    return Verdict(True, good, found)
+            return VerificationResult(False, reason, found)
+    return VerificationResult(True, good, found)
 
 
 def near_misses(
@@ -155,7 +169,7 @@ def near_misses(
 ) -> tuple[tuple[NearMiss, ...], dict[str, int]]:
     """The events that fail the fewest conditions, and how often each condition failed first.
 
-    Only events of the right kind and API are near, as far as those are asked for.
+    Events of another kind or API than the filter's are not near.
     """
     misses: dict[str, int] = {}
     near: list[tuple[int, NearMiss]] = []
@@ -171,7 +185,7 @@ def near_misses(
     return tuple(miss for _, miss in near[:NEAR_MISSES_SHOWN]), misses
 
 
-def explain(verdict: Verdict) -> str:
+def explain(verdict: VerificationResult) -> str:
     """A verdict as a few lines for people."""
     lines = [verdict.reason]
     lines.extend(f"  found  {one_line(event)}" for event in verdict.found[:NEAR_MISSES_SHOWN])
@@ -185,12 +199,13 @@ def explain(verdict: Verdict) -> str:
 
 
 def one_line(event: JournalEvent) -> str:
-    """An event in one line: its number, its kind, and what it is about."""
+    """An event in one line: its number, its kind and its main fields."""
     words = [f"#{event.seq}", event.kind]
-    for name in ("api", "client_id", "topic", "partition", "group", "transactional_id", "state"):
+    for name in _NAMED:
         value = getattr(event, name)
         if value is not None:
-            words.append(str(value) if name == "api" else f"{name}={value}")
+            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+            words.append(str(shown) if name == "api" else f"{name}={shown}")
     if event.topic is None and event.targets:
         words.append(",".join(f"{topic}-{partition}" for topic, partition in event.targets[:3]))
     if event.first_offset is not None:

@@ -14,7 +14,7 @@ from mockbroker.core.journal.reader import JournalReader
 class Waiter:
     """Collects the first `count` events that match, those of the past included.
 
-    `enough` is called once they are there, perhaps at once. Call `stop` when nobody waits any more.
+    `enough` is called once they are there, perhaps at once. Call `stop` to end the wait.
     """
 
     def __init__(

@@ -35,6 +35,7 @@ _I64 = struct.Struct(">q")
 _I32 = struct.Struct(">i")
 _LAST_OFFSET_DELTA_AT = 23
 _MAX_TIMESTAMP_AT = 35
+_NOTHING = memoryview(b"")
 
 
 class BatchStore:
@@ -61,7 +62,7 @@ class BatchStore:
         self._max_timestamps = array("q")
         self._extents: list[memoryview] = []
         self._extent_positions: list[int] = []
-        self._filling = memoryview(b"")
+        self._filling = _NOTHING
         self._filling_at = 0
 
     # -- putting in --------------------------------------------------------------------------------
@@ -166,7 +167,13 @@ class BatchStore:
         return self.end_position - self._positions[0] if self._positions else 0
 
     def batch_at(self, index: int) -> memoryview:
-        return self._pieces(self._positions[index], self._position_after(index))[0]
+        positions, starts = self._positions, self._extent_positions
+        begin = positions[index]
+        index += 1
+        end = positions[index] if index < len(positions) else self.end_position
+        at = bisect_right(starts, begin) - 1
+        start = starts[at]
+        return self._extents[at][begin - start : end - start]
 
     def _position_after(self, index: int) -> int:
         """Where a batch ends; -1 stands for what comes before the first one."""
@@ -178,6 +185,11 @@ class BatchStore:
         """The stretches of memory between two positions."""
         extents, starts = self._extents, self._extent_positions
         index = bisect_right(starts, begin) - 1
+        if begin < end <= (starts[index + 1] if index + 1 < len(starts) else self.end_position):
+            start, extent = starts[index], extents[index]
+            if begin == start and end - start == len(extent):
+                return [extent]
+            return [extent[begin - start : end - start]]
         pieces = []
         while begin < end:
             start = starts[index]
@@ -267,7 +279,7 @@ class BatchStore:
         self._stop_filling()
 
     def _stop_filling(self) -> None:
-        self._filling = memoryview(b"")
+        self._filling = _NOTHING
         self._filling_at = 0
 
     def _settle_maxima(self, index: int) -> None:

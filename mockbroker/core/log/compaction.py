@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.log.cleaner import Ahead, Cleaning, Compacted, find_dirt, next_due_ms
-from mockbroker.core.log.told import tell_compacted
-from mockbroker.core.own_logs import OwnLog, logs_of
+from mockbroker.core.log.emitters import emit_compacted
+from mockbroker.core.replication.replica_logs import DistinctLog, logs_of
 from mockbroker_protocol.records import RecordsError
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.configs.values import ClusterConfigs
+    from mockbroker.core.log.manager import LogManager
+    from mockbroker.core.replication.partition import Partition
 
 OFFSET_MAP_ENTRY_BYTES = 24  # a key's hash and an offset in Kafka's map, which sizes are given for
 
@@ -42,7 +43,7 @@ class CompactionJob:
 
     def __init__(
         self,
-        cluster: Cluster,
+        log_manager: LogManager,
         partitions: Sequence[Partition],
         *,
         roll: bool,
@@ -51,13 +52,13 @@ class CompactionJob:
     ) -> None:
         self.results: list[CompactionResult] = []
         self.done = False
-        self._cluster = cluster
+        self._log_manager = log_manager
         self._partitions = partitions
         self._roll = roll
         self._on_demand = on_demand
-        self._on_done = on_done
+        self.on_done = on_done  # called with the results once the job is done
         self._work = self._cleanings()
-        self._current: tuple[Partition, OwnLog, Cleaning] | None = None
+        self._current: tuple[Partition, DistinctLog, Cleaning] | None = None
 
     def run(self) -> list[CompactionResult]:
         """Do all that is left at one go."""
@@ -73,36 +74,36 @@ class CompactionJob:
             self._current = next(self._work, None)
         if self._current is None:
             self.done = True
-            if self._on_done is not None:
-                self._on_done(self.results)
+            if self.on_done is not None:
+                self.on_done(self.results)
             return True
         partition, own, cleaning = self._current
         try:
             finished = partition.deleted or cleaning.step(records_max)
         except RecordsError as error:
-            self._cluster.log_manager.uncleanable[partition.key] = str(error)
+            self._log_manager.uncleanable[partition.key] = str(error)
             finished = True
         if finished:
             self._current = None
             if cleaning.result is not None:
                 if own.log is partition.log and not partition.deleted:
-                    tell_compacted(self._cluster, partition, cleaning.removed)
+                    emit_compacted(self._log_manager.runtime, partition, cleaning.removed)
                 self.results.append(_result(partition, own, cleaning.result))
         return False
 
-    def _cleanings(self) -> Iterator[tuple[Partition, OwnLog, Cleaning]]:
+    def _cleanings(self) -> Iterator[tuple[Partition, DistinctLog, Cleaning]]:
         """What is to be cleaned; each begins with what its log is like by then."""
-        cluster = self._cluster
-        keys_max = _keys_max(cluster)
+        log_manager = self._log_manager
+        keys_max = _keys_max(log_manager.configs)
         for partition in self._ordered():
-            if partition.deleted or partition.key in cluster.log_manager.uncleanable:
+            if partition.deleted or partition.key in log_manager.uncleanable:
                 continue
             configs = partition.topic.configs
             for own in logs_of(partition):
                 if self._roll:
                     own.log.roll()
-                now_ms = cluster.time_scopes.compaction.now_ms()
-                ahead = cluster.log_manager.cleaner_ahead(partition)
+                now_ms = log_manager.cleaner_times.now_ms()
+                ahead = log_manager.cleaner_ahead(partition)
                 dirt = find_dirt(own.log, configs, own.last_stable_offset, now_ms, ahead)
                 if self._on_demand or dirt.is_due(configs):
                     yield partition, own, Cleaning(own.log, dirt, configs, now_ms, keys_max)
@@ -110,8 +111,8 @@ class CompactionJob:
     def _ordered(self) -> Sequence[Partition]:
         if self._on_demand:
             return self._partitions
-        now_ms = self._cluster.time_scopes.compaction.now_ms()
-        ahead = self._cluster.log_manager.cleaner_ahead
+        now_ms = self._log_manager.cleaner_times.now_ms()
+        ahead = self._log_manager.cleaner_ahead
         return sorted(self._partitions, key=lambda each: -_dirtiness(each, now_ms, ahead(each)))
 
 
@@ -130,17 +131,16 @@ def _dirtiness(partition: Partition, now_ms: int, ahead: Ahead) -> float:
     )
 
 
-def _keys_max(cluster: Cluster) -> int:
+def _keys_max(configs: ClusterConfigs) -> int:
     """How many keys one pass can tell apart (SkimpyOffsetMap, and its load factor)."""
-    threads = max(cluster.config_int("log.cleaner.threads"), 1)
-    entries = (
-        cluster.config_int("log.cleaner.dedupe.buffer.size") // threads // OFFSET_MAP_ENTRY_BYTES
-    )
-    load = cluster.config("log.cleaner.io.buffer.load.factor")
-    return max(int(entries * float(load)), 1)
+    threads = max(configs.get_int("log.cleaner.threads"), 1)
+    entries = configs.get_int("log.cleaner.dedupe.buffer.size") // threads // OFFSET_MAP_ENTRY_BYTES
+    load = configs.get("log.cleaner.io.buffer.load.factor")
+    assert isinstance(load, float)
+    return max(int(entries * load), 1)
 
 
-def _result(partition: Partition, own: OwnLog, done: Compacted) -> CompactionResult:
+def _result(partition: Partition, own: DistinctLog, done: Compacted) -> CompactionResult:
     return CompactionResult(
         partition.topic.name,
         partition.index,

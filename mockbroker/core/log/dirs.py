@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mockbroker.core.configs.values import ClusterConfigs
-    from mockbroker.core.partition import Partition, PartitionKey
+    from mockbroker.core.replication.partition import Partition, PartitionKey
 
 
 class LogDirs:

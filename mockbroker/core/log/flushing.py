@@ -14,19 +14,20 @@ Source: UnifiedLog.roll, UnifiedLog.append, LogManager.shutdown, LogLoader.recov
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.core.events import LogTruncated
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.partition import NO_LEADER
+from mockbroker.core.replication.partition import NO_LEADER
 from mockbroker.core.replication.replica import Replica
 from mockbroker_protocol.records import BatchHeader
 
 if TYPE_CHECKING:
-    from mockbroker.core.broker import Broker
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.brokers.broker import Broker
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.runtime import Runtime
 
 
 def recovery_point(log: ReplicaLog, flushed_offset: int, every_messages: int) -> int:
@@ -39,21 +40,21 @@ def recovery_point(log: ReplicaLog, flushed_offset: int, every_messages: int) ->
     return min(point, log.end_offset)
 
 
-def flush(cluster: Cluster, broker: Broker) -> None:
+def flush(topics: Iterable[Topic], broker: Broker) -> None:
     """Everything that a broker has is on disk now."""
-    for partition in _held_by(cluster, broker.node_id):
+    for partition in _held_by(topics, broker.node_id):
         replica = partition.replica(broker.node_id)
         assert replica is not None  # it is one of the partition's
         broker.log_dirs.recovery_points[partition.key] = replica.log.end_offset
 
 
-def lose_power(cluster: Cluster, broker: Broker) -> None:
+def lose_power(runtime: Runtime, topics: Iterable[Topic], broker: Broker) -> None:
     """Cut what a broker, stopped and fenced by now, had not flushed.
 
     The others keep all that they have themselves.
     """
     node_id = broker.node_id
-    for partition in _held_by(cluster, node_id):
+    for partition in _held_by(topics, node_id):
         replica = partition.own_replicas.get(node_id)
         log = partition.log if replica is None else replica.log
         flushed = broker.log_dirs.recovery_points.get(partition.key, 0)
@@ -69,12 +70,12 @@ def lose_power(cluster: Cluster, broker: Broker) -> None:
         replica.truncate(point)
         if partition.log is log:  # of the last leader, which nobody has followed yet
             partition.adopt(log, min(partition.high_watermark, point))
-        name, now_ms = partition.topic.name, cluster.now_ms()
-        cluster.tell(LogTruncated(now_ms, name, partition.index, node_id, former, point))
+        name, now_ms = partition.topic.name, runtime.now_ms()
+        runtime.emit(LogTruncated(now_ms, name, partition.index, node_id, former, point))
 
 
-def _held_by(cluster: Cluster, node_id: int) -> Iterator[Partition]:
-    for topic in list(cluster.topics.values()):
+def _held_by(topics: Iterable[Topic], node_id: int) -> Iterator[Partition]:
+    for topic in list(topics):
         for partition in topic.partitions:
             if node_id in partition.replicas:
                 yield partition

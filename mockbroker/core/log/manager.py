@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.log import retention
-from mockbroker.core.log.ageing import Marks
-from mockbroker.core.log.told import tell_removed
-from mockbroker.core.log.upkeep_rounds import Rounds
-from mockbroker.core.own_logs import logs_of
+from mockbroker.core.log.added_age import AddedAge
+from mockbroker.core.log.emitters import emit_removed
+from mockbroker.core.log.maintenance_schedule import MaintenanceSchedule
+from mockbroker.core.replication.replica_logs import logs_of
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
     from mockbroker.core.log.cleaner import Ahead
     from mockbroker.core.log.compaction import CompactionJob, CompactionResult
-    from mockbroker.core.partition import Partition, PartitionKey
-    from mockbroker.core.topic import Topic
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.replication.partition import Partition, PartitionKey
+    from mockbroker.core.services import Services
 
 # What the cleaner does before it lets clients have their turn: a few milliseconds' work.
 RECORDS_PER_SLICE = 1500
@@ -50,62 +50,64 @@ class RetentionResult(NamedTuple):
 
 
 class LogManager:
-    """The upkeep of all logs of a cluster."""
+    """Retention and compaction of all logs of a cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        now_ms, config = cluster.now_ms, cluster.config_int
+    def __init__(self, services: Services) -> None:
+        self.runtime = services.runtime
+        self.configs = services.configs
+        self._metadata = services.metadata
+        now_ms, config = self.runtime.now_ms, self.configs.get_int
         started_ms = now_ms()
-        self._retention = Rounds(
-            cluster.timers,
+        self._retention = MaintenanceSchedule(
+            self.runtime.timers,
             now_ms,
             started_ms + config("log.initial.task.delay.ms"),
             lambda: config("log.retention.check.interval.ms"),
             self._retain,
         )
-        self._cleaner_times = cluster.time_scopes.compaction
-        self._cleaner = Rounds(
-            self._cleaner_times,
-            self._cleaner_times.now_ms,
-            self._cleaner_times.now_ms(),
+        self.cleaner_times = services.clock_domains.compaction
+        self._cleaner = MaintenanceSchedule(
+            self.cleaner_times,
+            self.cleaner_times.now_ms,
+            self.cleaner_times.now_ms(),
             lambda: config("log.cleaner.backoff.ms"),
             self._clean,
         )
         self._job: CompactionJob | None = None
         # Partitions that the cleaner gave up, with the reason (as Kafka does until a restart).
         self.uncleanable: dict[PartitionKey, str] = {}
-        # What has grown older than its timestamps say, for retention and for the cleaner.
-        self._marks: dict[PartitionKey, Marks] = {}
-        self._cleaner_marks: dict[PartitionKey, Marks] = {}
-        cluster.on_configs_changed.append(self._on_configs_changed)
-        cluster.on_topic_deleted.append(self._on_topic_deleted)
+        # Age added beyond what timestamps say, for retention and for the cleaner.
+        self._added_ages: dict[PartitionKey, AddedAge] = {}
+        self._cleaner_added_ages: dict[PartitionKey, AddedAge] = {}
+        self._metadata.on_configs_changed.append(self._on_configs_changed)
+        self._metadata.on_topic_deleted.append(self._on_topic_deleted)
 
-    # -- noting ------------------------------------------------------------------------------------
+    # -- scheduling --------------------------------------------------------------------------------
 
-    def note(self, partition: Partition) -> None:
+    def schedule(self, partition: Partition) -> None:
         """Something changed in a partition's log: look at it in the next round."""
-        partition.upkeep_noted = True
+        partition.maintenance_scheduled = True
         if partition.topic.configs.compacted:
-            self._cleaner.note(partition, self._cleaner_times.now_ms())
+            self._cleaner.schedule(partition, self.cleaner_times.now_ms())
         else:
-            self._retention.note(partition, self._cluster.now_ms())
+            self._retention.schedule(partition, self.runtime.now_ms())
 
     def _on_configs_changed(self, topic: Topic) -> None:
         for partition in topic.partitions:
             if partition.log.size or partition.own_replicas:
-                self.note(partition)
+                self.schedule(partition)
 
     def _on_topic_deleted(self, topic: Topic) -> None:
         for partition in topic.partitions:
             self.uncleanable.pop(partition.key, None)
-            self._marks.pop(partition.key, None)
-            self._cleaner_marks.pop(partition.key, None)
+            self._added_ages.pop(partition.key, None)
+            self._cleaner_added_ages.pop(partition.key, None)
 
     # -- retention ---------------------------------------------------------------------------------
 
     def run_retention(self, topic: str | None, index: int | None) -> list[RetentionResult]:
         """Apply retention now, to compacted topics too; what was removed. Raises ApiError."""
-        now_ms = self._cluster.now_ms()
+        now_ms = self.runtime.now_ms()
         return [
             result
             for partition in self.select(topic, index)
@@ -115,25 +117,25 @@ class LogManager:
     def _retain(self, partitions: Sequence[Partition], now_ms: int) -> None:
         """One round of retention."""
         for partition in partitions:
-            partition.upkeep_noted = False
+            partition.maintenance_scheduled = False
             if partition.topic.configs.compacted:
-                self.note(partition)  # since it was noted the policy changed
+                self.schedule(partition)  # the policy has changed
                 continue
             self.retain(partition, now_ms)
-            self._note_expiry(partition, self._retention, 0)
+            self._schedule_expiry(partition, self._retention, 0)
 
     def retain(self, partition: Partition, now_ms: int) -> list[RetentionResult]:
-        """Drop what one partition's logs no longer keep, and tell the watchers."""
+        """Apply retention to one partition's logs, and notify its watchers."""
         results = []
         configs = partition.topic.configs
-        marks = self._marks.get(partition.key, retention.UNAGED)
+        added = self._added_ages.get(partition.key, retention.NO_ADDED_AGE)
         for own in logs_of(partition):
             start = own.log.start_offset
-            removed = retention.enforce(own.log, configs, own.high_watermark, now_ms, marks)
+            removed = retention.enforce(own.log, configs, own.high_watermark, now_ms, added)
             if removed is not None:
                 if own.log is partition.log and removed.log_start_offset > start:
                     end = removed.log_start_offset - 1
-                    tell_removed(self._cluster, partition, start, end, "retention")
+                    emit_removed(self.runtime, partition, start, end, "retention")
                 results.append(
                     RetentionResult(
                         partition.topic.name,
@@ -145,45 +147,50 @@ class LogManager:
                         removed.log_start_offset,
                     )
                 )
-        if results:
-            partition.log_start_moved()
+        if results:  # a leader that has lost the controller has an object of its own
+            for known in self._metadata.objects_of(partition):
+                known.log_start_moved()
         return results
 
     def age(self, by_ms: int) -> None:
-        """Let all that is in the logs be that much older, and drop what they no longer keep."""
-        now_ms = self._cluster.now_ms()
+        """Make all records that much older, and apply retention."""
+        now_ms = self.runtime.now_ms()
         for partition in self.select(None, None):
             if partition.log.size or partition.own_replicas:
-                self._marks.setdefault(partition.key, Marks()).age(partition.log, by_ms)
+                self._added_ages.setdefault(partition.key, AddedAge()).age(partition.log, by_ms)
                 self.retain(partition, now_ms)
-                self.note(partition)  # what is left expires earlier
+                self.schedule(partition)  # what is left expires earlier
 
-    def _note_expiry(self, partition: Partition, rounds: Rounds, ahead_ms: int) -> None:
+    def _schedule_expiry(
+        self, partition: Partition, rounds: MaintenanceSchedule, ahead_ms: int
+    ) -> None:
         """Have the partition visited when its oldest segment expires, if it ever does; `ahead_ms`
         is by how much the rounds are ahead of the cluster.
         """
-        now_ms = self._cluster.now_ms()
+        now_ms = self.runtime.now_ms()
         configs = partition.topic.configs
-        marks = self._marks.get(partition.key, retention.UNAGED)
+        added = self._added_ages.get(partition.key, retention.NO_ADDED_AGE)
         for own in logs_of(partition):
-            at_ms = retention.next_expiry_ms(own.log, configs, marks)
-            # What has expired and is still there waits for the high watermark, which tells.
+            at_ms = retention.next_expiry_ms(own.log, configs, added)
+            # Expired segments that remain wait for the high watermark, which schedules them.
             if at_ms is not None and at_ms > now_ms:
-                rounds.note(partition, at_ms + ahead_ms)
+                rounds.schedule(partition, at_ms + ahead_ms)
 
     # -- compaction --------------------------------------------------------------------------------
 
-    def age_for_cleaner(self, by_ms: int) -> None:
-        """Let all that is in compacted logs be that much older, to the cleaner alone."""
+    def add_age_for_cleaner(self, by_ms: int) -> None:
+        """Make all records of compacted logs that much older, for the cleaner alone."""
         for partition in self.select(None, None):
             if partition.topic.configs.compacted and (partition.log.size or partition.own_replicas):
-                self._cleaner_marks.setdefault(partition.key, Marks()).age(partition.log, by_ms)
+                self._cleaner_added_ages.setdefault(partition.key, AddedAge()).age(
+                    partition.log, by_ms
+                )
 
     def cleaner_ahead(self, partition: Partition) -> Ahead:
         """By how much the cleaner's time was ahead when a segment was written to last."""
-        marks = self._cleaner_marks.get(partition.key, retention.UNAGED)
-        skew_ms = self._cleaner_times.skew_ms
-        return lambda log, index: skew_ms - marks.aged_ms(log, index)
+        added = self._cleaner_added_ages.get(partition.key, retention.NO_ADDED_AGE)
+        skew_ms = self.cleaner_times.skew_ms
+        return lambda log, index: skew_ms - added.added_ms(log, index)
 
     def start_compaction(
         self,
@@ -196,7 +203,7 @@ class LogManager:
         """Begin to compact now, whatever the dirty ratio is; the returned job does the work.
 
         With `roll` the active segments are closed first, so that all that is stable is compacted.
-        Nothing happens until somebody steps the job, or `run_in_slices` has it stepped. Raises
+        The caller steps the job, or has `run_in_slices` do it. Raises
         ApiError for an unknown partition, and for a topic that is not compacted.
         """
         from mockbroker.core.log.compaction import CompactionJob
@@ -207,16 +214,16 @@ class LogManager:
                 ErrorCode.POLICY_VIOLATION, f"Topic {topic!r} has no cleanup.policy=compact."
             )
         compacted = [partition for partition in selected if partition.topic.configs.compacted]
-        return CompactionJob(self._cluster, compacted, roll=roll, on_demand=True, on_done=on_done)
+        return CompactionJob(self, compacted, roll=roll, on_demand=True, on_done=on_done)
 
     def run_in_slices(self, job: CompactionJob) -> None:
-        """Have a job done bit by bit, between the requests of clients."""
+        """Run a job in slices, between the requests of clients."""
 
         def work() -> None:
             if not job.step(RECORDS_PER_SLICE):
-                self._cluster.timers.call_soon(work)
+                self.runtime.timers.call_soon(work)
 
-        self._cluster.timers.call_soon(work)
+        self.runtime.timers.call_soon(work)
 
     def _clean(self, partitions: Sequence[Partition], now_ms: int) -> None:
         """One round of the cleaner."""
@@ -224,16 +231,16 @@ class LogManager:
 
         compacted = []
         for partition in partitions:
-            partition.upkeep_noted = False
+            partition.maintenance_scheduled = False
             if not partition.topic.configs.compacted:
-                self.note(partition)
+                self.schedule(partition)
             elif self._job is not None:
-                self._cleaner.note(partition, now_ms)  # the next round is early enough
+                self._cleaner.schedule(partition, now_ms)  # the next round is early enough
             else:
                 compacted.append(partition)
         if not compacted:
             return
-        if not self._cluster.config("log.cleaner.enable"):
+        if not self.configs.get("log.cleaner.enable"):
             self._end_round(compacted)
             return
 
@@ -243,30 +250,28 @@ class LogManager:
             for partition in compacted:
                 at_ms = next_cleaning_ms(partition, now_ms, self.cleaner_ahead(partition))
                 if at_ms is not None and not partition.deleted:
-                    self._cleaner.note(partition, at_ms)
+                    self._cleaner.schedule(partition, at_ms)
 
-        job = CompactionJob(self._cluster, compacted, roll=False, on_demand=False, on_done=done)
+        job = CompactionJob(self, compacted, roll=False, on_demand=False, on_done=done)
         if not job.step(RECORDS_PER_SLICE):
             self._job = job
             self.run_in_slices(job)
 
     def _end_round(self, partitions: Sequence[Partition]) -> None:
-        """What the cleaner does last: drop what compacted logs no longer keep."""
+        """End a round of the cleaner: apply retention to the compacted logs."""
         for partition in partitions:
             if not partition.deleted:
-                self.retain(partition, self._cluster.now_ms())
-                self._note_expiry(partition, self._cleaner, self._cleaner_times.skew_ms)
+                self.retain(partition, self.runtime.now_ms())
+                self._schedule_expiry(partition, self._cleaner, self.cleaner_times.skew_ms)
 
     # -- choosing ----------------------------------------------------------------------------------
 
     def select(self, topic: str | None, index: int | None) -> list[Partition]:
-        """The partitions meant: all, those of a topic, or one. Raises ApiError for an unknown
-        one.
-        """
-        cluster = self._cluster
+        """All partitions, those of a topic, or one. Raises ApiError for an unknown one."""
+        topics = self._metadata.image.topics
         if topic is None:
-            return [each for found in cluster.topics.values() for each in found.partitions]
-        found = cluster.topics.get(topic)
+            return [each for found in topics.values() for each in found.partitions]
+        found = topics.get(topic)
         if found is None or (index is not None and not 0 <= index < len(found.partitions)):
             name = topic if index is None else f"{topic}-{index}"
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no {name}.")

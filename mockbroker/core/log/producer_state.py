@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mockbroker.core.log.verification import Guard
+from mockbroker.core.log.verification import VerificationGuard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader, ControlType, parse_marker, read_control
 from mockbroker_protocol.records.batch import Buffer
@@ -120,7 +120,7 @@ class ProducerStates:
         self._unreplicated: dict[int, int] = {}  # first offset -> offset of the marker
         self.last_marker = -1  # the offset of the last one that ended something
         self.aborted: list[AbortedTransaction] = []
-        self.guards: dict[int, Guard] = {}  # producer id -> open question to the coordinator
+        self.guards: dict[int, VerificationGuard] = {}  # by producer id
 
     def fork(self) -> ProducerStates:
         """A copy that goes its own way."""
@@ -201,7 +201,7 @@ class ProducerStates:
 
     def start_verification(
         self, producer_id: int, epoch: int, sequence: int, *, bumps: bool
-    ) -> Guard | int | None:
+    ) -> VerificationGuard | int | None:
         """The guard for asking about a batch, or None if its transaction is open already.
 
         An error code refuses the batch out of hand.
@@ -213,11 +213,11 @@ class ProducerStates:
             return None
         guard = self.guards.get(producer_id)
         if guard is None:
-            guard = self.guards[producer_id] = Guard(epoch, sequence, bumps=bumps)
+            guard = self.guards[producer_id] = VerificationGuard(epoch, sequence, bumps=bumps)
         guard.note(epoch, sequence)
         return guard
 
-    def check_guard(self, producer_id: int, epoch: int, guard: Guard) -> int:
+    def check_guard(self, producer_id: int, epoch: int, guard: VerificationGuard) -> int:
         """The error code that refuses a transactional batch which came with `guard`, or 0."""
         if self.has_ongoing_transaction(producer_id, epoch):
             return _NONE
@@ -375,9 +375,10 @@ class ProducerStates:
             if marker >= log_start_offset
         }
 
-    def replay(self, batch: Buffer) -> None:
+    def replay(self, batch: Buffer, header: BatchHeader | None = None) -> None:
         """Take note of a batch found in a log, as a follower or a restarted broker does."""
-        header = BatchHeader(batch)
+        if header is None:
+            header = BatchHeader(batch)
         if header.producer_id < 0:
             return
         if not header.is_control:

@@ -171,10 +171,16 @@ class ReplicaLog(BatchStore):
         for batch in taken.batches.batches():
             header = BatchHeader(batch)
             size, timestamp = len(batch), header.max_timestamp
-            segments.admit(size, timestamp, now_ms, limits, header.base_offset, position)
+            if not (
+                limits is segments.open_limits
+                and position + size <= segments.open_position
+                and 0 <= timestamp <= segments.open_timestamp
+            ):
+                segments.admit(size, timestamp, now_ms, limits, header.base_offset, position)
             segments.max_timestamps[-1] = max(segments.max_timestamps[-1], timestamp)
             position += size
-            self.producers.replay(batch)
+            if header.producer_id >= 0:
+                self.producers.replay(batch, header)
         self.extend(taken.batches)
         self.end_offset = taken.end_offset
         self._has_holes = self._has_holes or taken.has_holes
@@ -216,6 +222,12 @@ class ReplicaLog(BatchStore):
         positions = self._positions
         end = positions[last] if last < len(positions) else self.end_position
         return end - positions[first]
+
+    def batch_offset(self, offset: int) -> int:
+        """The base offset of the batch that holds `offset`; at the log end, the log end."""
+        first, _ = self.batch_range(offset, self.end_offset)
+        offsets = self._base_offsets
+        return offsets[first] if first < len(offsets) else self.end_offset
 
     def offset_after(self, offset: int, size: int) -> int:
         """Where a read that began at `offset` and returned `size` bytes goes on."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mockbroker.core.log.ageing import Marks
+from mockbroker.core.log.added_age import AddedAge
 
 if TYPE_CHECKING:
     from mockbroker.core.configs.values import TopicConfigs
     from mockbroker.core.log.replica_log import ReplicaLog
 
-UNAGED = Marks()
+NO_ADDED_AGE = AddedAge()
 
 
 class Retained(msgspec.Struct, frozen=True, gc=False):
@@ -37,7 +37,7 @@ def enforce(
     configs: TopicConfigs,
     high_watermark: int,
     now_ms: int,
-    marks: Marks = UNAGED,
+    added: AddedAge = NO_ADDED_AGE,
 ) -> Retained | None:
     """Drop what a log no longer keeps by `now_ms`; None if that is nothing.
 
@@ -50,7 +50,7 @@ def enforce(
         if configs.retention_ms >= 0:
             oldest_ms = now_ms - configs.retention_ms
             segments += _drop_while(
-                log, high_watermark, lambda index: _newest_ms(log, index, marks) < oldest_ms
+                log, high_watermark, lambda index: _newest_ms(log, index, added) < oldest_ms
             )
     log.free()
     if not segments:
@@ -58,9 +58,9 @@ def enforce(
     return Retained(segments, size - log.size, start, log.start_offset)
 
 
-def _newest_ms(log: ReplicaLog, index: int, marks: Marks) -> int:
+def _newest_ms(log: ReplicaLog, index: int, added: AddedAge) -> int:
     """By which the age of the segment at `index` is told."""
-    return log.layout.largest_timestamp(index) - marks.aged_ms(log, index)
+    return log.layout.largest_timestamp(index) - added.added_ms(log, index)
 
 
 def _below_start(log: ReplicaLog, index: int) -> bool:
@@ -104,11 +104,13 @@ def _drop_while(log: ReplicaLog, high_watermark: int, goes: Callable[[int], bool
     return count
 
 
-def next_expiry_ms(log: ReplicaLog, configs: TopicConfigs, marks: Marks = UNAGED) -> int | None:
+def next_expiry_ms(
+    log: ReplicaLog, configs: TopicConfigs, added: AddedAge = NO_ADDED_AGE
+) -> int | None:
     """When the oldest segment outlives retention.ms if nothing is appended to it, or None.
 
     The log may have been looked after until now: what has to go already may count as never.
     """
     if not configs.deleting or configs.retention_ms < 0 or not log.size:
         return None
-    return _newest_ms(log, 0, marks) + configs.retention_ms + 1
+    return _newest_ms(log, 0, added) + configs.retention_ms + 1

@@ -79,9 +79,13 @@ class Segments:
 
     def fork(self) -> Segments:
         """A copy that goes its own way."""
-        copy = Segments(0)
-        for column, taken in zip(copy._columns(), self._columns(), strict=True):
-            column[:] = taken
+        copy = Segments.__new__(Segments)
+        copy.base_offsets = self.base_offsets[:]
+        copy.positions = self.positions[:]
+        copy.first_timestamps = self.first_timestamps[:]
+        copy.max_timestamps = self.max_timestamps[:]
+        copy.modified_ms = self.modified_ms[:]
+        copy._begin()
         copy._index_entries = self._index_entries
         copy._indexed_position = self._indexed_position
         copy._indexed_timestamp = self._indexed_timestamp

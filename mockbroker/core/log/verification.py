@@ -12,7 +12,7 @@ Source: VerificationStateEntry, UnifiedLog.maybeStartTransactionVerification.
 from __future__ import annotations
 
 
-class Guard:
+class VerificationGuard:
     """One producer's open question; its identity is what counts.
 
     `lowest_sequence` is the lowest that was asked for: batches sent after one that failed may not
@@ -36,4 +36,4 @@ class Guard:
 
 
 # Stands for "none": what a batch comes with that takes its transaction to be open already.
-NO_GUARD = Guard(-1, -1, bumps=False)
+NO_GUARD = VerificationGuard(-1, -1, bumps=False)

@@ -1,7 +1,6 @@
-"""Client quotas: what users, client ids and addresses are allowed, as told (KIP-546).
+"""Client quotas of users, client ids and addresses (KIP-546).
 
-`throttling` measures clients against them. It is there from the first quota on, so that a cluster
-without any has nothing to do for them.
+`throttling` measures clients against them, from the first quota on.
 """
 
 from __future__ import annotations
@@ -10,13 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.core.broker_life import STOPPED
+from mockbroker.core.brokers.broker_life import STOPPED
 from mockbroker.core.errors import ApiError
 from mockbroker.core.quotas.throttling import Entity, Throttling, address_of
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.broker import Broker
+    from mockbroker.core.brokers.broker import Broker
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 _ORDER = (CLIENT_ID, USER, IP)
@@ -29,6 +28,7 @@ _CLIENT_KEYS: dict[str, int | None] = {
     "request_percentage": None,
     "controller_mutation_rate": None,
 }
+_TYPES = {_INT_MAX: "an INT", _LONG_MAX: "a LONG"}
 _IP_KEYS: dict[str, int | None] = {"connection_creation_rate": _INT_MAX}
 
 
@@ -95,12 +95,12 @@ class ClientQuotas:
             self.throttling = Throttling(self._quotas, self._config_int)
 
     def forget_measured(self) -> None:
-        """Take everybody for a client that has done nothing yet."""
+        """Reset all measurements."""
         if self.throttling is not None:
             self.throttling.forget_measured()
 
     def broker_changed(self, broker: Broker) -> None:
-        """A broker that comes back has measured nobody yet."""
+        """A stopped broker loses its measurements."""
         if self.throttling is not None and broker.state == STOPPED:
             self.throttling.forget_broker(broker.node_id)
 
@@ -128,19 +128,22 @@ def _check_entity(entity: Entity) -> dict[str, int | None]:
     """The quotas that such an entity may have."""
     names = dict(entity)
     if not names:
-        raise _refuse("A quota needs an entity.")
+        raise _refuse("Invalid empty client quota entity")
     for entity_type, name in names.items():
         if entity_type not in (USER, CLIENT_ID, IP):
-            raise _refuse(f"There are no quotas for {entity_type!r}.")
+            raise _refuse(f"Unhandled client quota entity type: {entity_type}")
         if name == "":
-            raise _refuse(f"The {entity_type} needs a name.")
+            raise _refuse(f"Empty {entity_type} not supported")
     if IP not in names:
         return _CLIENT_KEYS
     if len(names) > 1:
-        raise _refuse("An address is not combined with a user or a client id.")
+        raise _refuse(
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or "
+            "ClientId"
+        )
     address = names[IP]
     if address is not None and not _is_address(address):
-        raise _refuse(f"{address!r} is not an address.")
+        raise _refuse(f"{address} is not a valid IP or resolvable host.")
     return _IP_KEYS
 
 
@@ -155,38 +158,42 @@ def _is_address(text: str) -> bool:
 
 def _check_value(keys: Mapping[str, int | None], key: str, value: float) -> None:
     if key not in keys:
-        raise _refuse(f"Such an entity has no quota {key!r}.")
+        raise _refuse(f"Invalid configuration key {key}")
     if value <= 0:
-        raise _refuse(f"{key} is not above 0.")
+        raise _refuse(f"Quota {key} must be greater than 0")
     largest = keys[key]
     if largest is None:
         return
     if value > largest:
-        raise _refuse(f"{key} is above {largest}.")
+        raise _refuse(f"Proposed value for {key} is too large for {_TYPES[largest]}.")
     if value % 1.0 > 1e-6:
-        raise _refuse(f"{key} is not a whole number.")
+        raise _refuse(f"{key} cannot be a fractional value.")
 
 
 def _check_filter(components: list[Component]) -> None:
     seen: set[str] = set()
     for entity_type, match, name in components:
         if not entity_type:
-            raise _refuse("A component needs an entity type.")
+            raise _refuse("Invalid empty entity type.")
         if entity_type in seen:
-            raise _refuse(f"The filter names {entity_type} twice.")
+            raise _refuse(f"Entity type {entity_type} cannot appear more than once in the filter.")
         if entity_type not in (USER, CLIENT_ID, IP):
-            raise ApiError(
-                ErrorCode.UNSUPPORTED_VERSION, f"There are no quotas for {entity_type!r}."
-            )
+            raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {entity_type}")
         seen.add(entity_type)
         if match == Match.EXACT and name is None:
-            raise _refuse("An exact match needs a name.")
+            raise _refuse("Request specified MATCH_TYPE_EXACT, but set match string to null.")
         if match in (Match.DEFAULT, Match.SPECIFIED) and name is not None:
-            raise _refuse(f"A match of type {Match(match).name} takes no name.")
+            raise _refuse(
+                f"Request specified MATCH_TYPE_{Match(match).name}, but also specified a match "
+                "string."
+            )
         if match not in Match._value2member_map_:
-            raise _refuse(f"There is no match type {match}.")
+            raise _refuse(f"Unknown match type {match}")
     if IP in seen and len(seen) > 1:
-        raise _refuse("An address is not combined with a user or a client id.")
+        raise _refuse(
+            "Invalid entity filter component combination. IP filter component should not be used "
+            "with user or clientId filter component."
+        )
 
 
 def _matches(component: Component, names: Mapping[str, str | None]) -> bool:

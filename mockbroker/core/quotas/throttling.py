@@ -1,12 +1,12 @@
-"""Who has to wait, and how long: what clients do, measured against their quotas.
+"""Throttling: the requests of clients, measured against their quotas.
 
 Bytes produced, bytes fetched, the time of handlers and new connections are rates, and each broker
 measures them for itself (ClientQuotaManager, ClientRequestQuotaManager, ConnectionQuotas). Changes
 to topics draw from a bucket at the controller, one for the whole cluster
 (ControllerMutationQuotaManager).
 
-Clients that one quota speaks of share one *meter*: all connections of a user where the quota is the
-user's, those with the same client id too where it names both.
+The clients of one quota share one *meter*: all connections of a user if the quota is the user's,
+those with the same client id if it names both.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Quotas: TypeAlias = Mapping[Entity, Mapping[str, float]]
 
 
 class Client(NamedTuple):
-    """Whom a quota may speak of: the user's name without its type, and the client id."""
+    """The user's name without its type, and the client id."""
 
     user: str
     client_id: str
 
 
 class _Limit(NamedTuple):
-    """The quota in force for a client, and whose meter it is measured by."""
+    """The quota of a client, and its meter."""
 
     value: float
     meter: Client
@@ -51,7 +51,7 @@ M = TypeVar("M", WindowedRate, TokenBucket)
 
 
 class Throttling:
-    """What the clients of a cluster did, and how long they are to wait for it.
+    """The meters of a cluster's clients, and their throttle times.
 
     `config_int` gives the value of a broker config. Times are the cluster's, in ms.
     """
@@ -68,21 +68,21 @@ class Throttling:
         self._limits: dict[tuple[str, Client], _Limit | None] = {}
         self._rates: dict[tuple[str, int, Client], WindowedRate] = {}
         self._buckets: dict[Client, TokenBucket] = {}
-        # By quota: how many answers told a client to wait, and for how long together.
+        # By quota: the number of responses with a throttle time, and the sum of these.
         self.throttled: dict[str, int] = {}
         self.throttled_ms: dict[str, int] = {}
 
     def quotas_changed(self) -> None:
-        """Look up anew whom which quota holds for; what was measured stays."""
+        """Look up the quotas of clients again; the measurements stay."""
         self._limits.clear()
 
     def forget_measured(self) -> None:
-        """Begin to measure anew; the counts of those who were told to wait stay."""
+        """Reset the measurements; the counts of throttled responses stay."""
         self._rates.clear()
         self._buckets.clear()
 
     def forget_broker(self, broker_id: int) -> None:
-        """Drop what one broker has measured; the controller's buckets are none of its own."""
+        """Drop the measurements of one broker; the controller's buckets stay."""
         for key in [key for key in self._rates if key[1] == broker_id]:
             del self._rates[key]
 
@@ -150,8 +150,8 @@ class Throttling:
         bucket.take(partitions, limit.value, now_ms)
         return bucket.throttle_ms(limit.value, now_ms)
 
-    def note(self, quota: str, wait_ms: int) -> None:
-        """A client was told to wait."""
+    def record_throttle(self, quota: str, wait_ms: int) -> None:
+        """Count a response with a throttle time."""
         self.throttled[quota] = self.throttled.get(quota, 0) + 1
         self.throttled_ms[quota] = self.throttled_ms.get(quota, 0) + wait_ms
 

@@ -18,19 +18,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import IsrChanged, LeaderChanged, ReplicasChanged
-from mockbroker.core.log.told import tell_lost
-from mockbroker.core.partition import NO_LEADER, Partition
+from mockbroker.core.log.emitters import emit_lost
+from mockbroker.core.replication.partition import NO_LEADER, Partition
+from mockbroker.core.replication.replica import UNKNOWN_EPOCH
+from mockbroker.core.replication.replication_control import (
+    NOT_REASSIGNED,
+    Reassignment,
+    ReplicationControl,
+)
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.topic import Topic
-
-ELR_FEATURE = "eligible.leader.replicas.version"
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.replication.alter_partition import AlterPartition
 
 
 class Election(Enum):
@@ -42,33 +46,18 @@ class Election(Enum):
     CHOSEN = "chosen"  # the one that is named, or none: not an election of Kafka's
 
 
-class Reassignment(NamedTuple):
-    """Replicas on their way in and out of a partition's list of replicas."""
-
-    adding: list[int]
-    removing: list[int]
-
-
-NOT_REASSIGNED = Reassignment([], [])
-
-
-def reassignment_of(cluster: Cluster, partition: Partition) -> Reassignment:
-    """What is under way for the partition; empty lists when nothing is."""
-    key = (partition.topic.topic_id, partition.index)
-    return cluster.reassignments.get(key, NOT_REASSIGNED)
-
-
-def can_lead(cluster: Cluster, partition: Partition, node_id: int) -> bool:
+def can_lead(control: ReplicationControl, partition: Partition, node_id: int) -> bool:
     """Whether a broker is alive, stays, and has the partition's directory (LeaderAcceptor)."""
-    broker = cluster.brokers.get(node_id)
-    return broker is not None and broker.active and broker.log_dirs.has(partition)
+    return control.image.is_active(node_id) and control.image.brokers[node_id].log_dirs.has(
+        partition
+    )
 
 
 class PartitionChange:
     """What one partition shall become; set targets, then `apply`."""
 
     __slots__ = (
-        "_cluster",
+        "_control",
         "_last_known_elr",
         "_partition",
         "adding",
@@ -77,15 +66,16 @@ class PartitionChange:
         "isr",
         "removing",
         "replicas",
+        "times",
         "unclean_shutdown",
         "wanted_leader",
     )
 
-    def __init__(self, cluster: Cluster, partition: Partition) -> None:
-        self._cluster = cluster
-        partition = cluster.image.partition_by_id(*partition.key) or partition
+    def __init__(self, control: ReplicationControl, partition: Partition) -> None:
+        self._control = control
+        partition = control.image.partition_by_id(*partition.key) or partition
         self._partition = partition
-        reassignment = reassignment_of(cluster, partition)
+        reassignment = control.reassignment_of(partition)
         self.isr = list(partition.isr)
         self.replicas = list(partition.replicas)
         self.adding = list(reassignment.adding)
@@ -95,11 +85,12 @@ class PartitionChange:
         self.election = Election.ONLINE
         self.wanted_leader = NO_LEADER
         self.unclean_shutdown = NO_LEADER  # a broker that may have lost the end of its logs
+        self.times = 1  # how many records the controller writes of it; each raises the epochs
 
     def apply(self, reason: str) -> bool:
         """Work out what follows, and let it be so. False if nothing changes."""
-        cluster, partition = self._cluster, self._partition
-        elr_enabled = cluster.elr_enabled
+        control, partition = self._control, self._partition
+        elr_enabled = control.elr_enabled
         self._complete_reassignment()
         self._populate_elr(elr_enabled)
         leader, unclean = self._elect(elr_enabled)
@@ -114,7 +105,7 @@ class PartitionChange:
             new_epoch = True
         if not self.isr and not elr_enabled:
             self.isr = list(partition.isr)
-        if cluster.profile.bumps_epoch_on_isr_shrink and not set(partition.isr) <= set(self.isr):
+        if control.profile.bumps_epoch_on_isr_shrink and not set(partition.isr) <= set(self.isr):
             new_epoch = True
         self._note_last_known_leader(leader, elr_enabled)
         return self._carry_out(leader, new_epoch, unclean, reason)
@@ -170,17 +161,17 @@ class PartitionChange:
                 return node_id, False
         if elr_enabled and not self.isr and not self.elr and len(self._last_known_elr) == 1:
             (last_known,) = self._last_known_elr
-            if can_lead(self._cluster, self._partition, last_known):
+            if can_lead(self._control, self._partition, last_known):
                 return last_known, True
         if self.election is Election.UNCLEAN:
             for node_id in self.replicas:
-                if can_lead(self._cluster, self._partition, node_id):
+                if can_lead(self._control, self._partition, node_id):
                     return node_id, True
         return NO_LEADER, False
 
     def _may_lead(self, node_id: int) -> bool:
         in_sync = node_id in self.isr or (not self.isr and node_id in self.elr)
-        return in_sync and can_lead(self._cluster, self._partition, node_id)
+        return in_sync and can_lead(self._control, self._partition, node_id)
 
     def _note_last_known_leader(self, leader: int, elr_enabled: bool) -> None:
         partition = self._partition
@@ -196,54 +187,54 @@ class PartitionChange:
     # -- letting it be so --------------------------------------------------------------------------
 
     def _carry_out(self, leader: int, new_epoch: bool, unclean: bool, reason: str) -> bool:
-        cluster, partition = self._cluster, self._partition
+        control, partition = self._control, self._partition
         former_leader, former_isr = partition.leader_id, partition.isr
         former_replicas = partition.replicas
         elr = tuple(self.elr)
         changed = (
             new_epoch
             or self.replicas != former_replicas
-            or Reassignment(self.adding, self.removing) != reassignment_of(cluster, partition)
+            or Reassignment(self.adding, self.removing) != control.reassignment_of(partition)
             or self.isr != former_isr
             or elr != partition.elr
             or self._last_known_elr != partition.last_known_elr
         )
         if not changed:
             return False
-        partition = self._partition = cluster.metadata.own(partition)
+        partition = self._partition = control.metadata.own(partition)
         replicas_changed = self._replace_replicas()
         high_watermark = partition.high_watermark
         partition.elr = elr
         partition.last_known_elr = self._last_known_elr
-        partition.partition_epoch += 1
-        cluster.metadata_changed(partition.topic)
+        partition.partition_epoch += self.times
+        control.metadata.changed(partition.topic)
         if new_epoch:
             former_log = partition.log
-            partition.become_leader(leader, partition.leader_epoch + 1, self.isr)
-            tell_lost(cluster, partition, former_log, unclean=unclean, why=reason)
+            partition.become_leader(leader, partition.leader_epoch + self.times, self.isr)
+            emit_lost(control.runtime, partition, former_log, unclean=unclean, why=reason)
         elif self.isr != former_isr:
             partition.set_isr(self.isr)
         if replicas_changed:
             self._tell_replicas(former_replicas)
         self._tell(former_leader, former_isr, high_watermark, new_epoch, unclean, reason)
-        cluster.replication.assignment_changed(partition)
+        control.replication.assignment_changed(partition)
         if new_epoch:
-            cluster.controller.balance.note(partition)
-            cluster.leader_changed(partition)
+            for observer in control.on_leader_elected:
+                observer(partition)
         return True
 
     def _replace_replicas(self) -> bool:
         """Put the new list of replicas and the state of the reassignment in place."""
-        cluster, partition = self._cluster, self._partition
+        control, partition = self._control, self._partition
         target = Reassignment(self.adding, self.removing)
-        if self.replicas == partition.replicas and target == reassignment_of(cluster, partition):
+        if self.replicas == partition.replicas and target == control.reassignment_of(partition):
             return False
         key = (partition.topic.topic_id, partition.index)
         if target == NOT_REASSIGNED:
-            cluster.reassignments.pop(key, None)
+            control.reassignments.pop(key, None)
         else:
-            cluster.reassignments[key] = target
-        cluster.replication.replace_replicas(partition, self.replicas)
+            control.reassignments[key] = target
+        control.replication.replace_replicas(partition, self.replicas)
         return True
 
     def _tell(
@@ -255,11 +246,11 @@ class PartitionChange:
         unclean: bool,
         reason: str,
     ) -> None:
-        cluster, partition = self._cluster, self._partition
-        now_ms, topic, index = cluster.now_ms(), partition.topic.name, partition.index
+        control, partition = self._control, self._partition
+        now_ms, topic, index = control.runtime.now_ms(), partition.topic.name, partition.index
         isr = tuple(self.isr)
         if new_epoch:
-            cluster.tell(
+            control.runtime.emit(
                 LeaderChanged(
                     now_ms,
                     topic,
@@ -273,7 +264,7 @@ class PartitionChange:
                 )
             )
         if self.isr != former_isr:
-            cluster.tell(
+            control.runtime.emit(
                 IsrChanged(
                     now_ms,
                     topic,
@@ -287,10 +278,10 @@ class PartitionChange:
             )
 
     def _tell_replicas(self, former: list[int]) -> None:
-        cluster, partition = self._cluster, self._partition
-        cluster.tell(
+        control, partition = self._control, self._partition
+        control.runtime.emit(
             ReplicasChanged(
-                cluster.now_ms(),
+                control.runtime.now_ms(),
                 partition.topic.name,
                 partition.index,
                 tuple(former),
@@ -301,10 +292,47 @@ class PartitionChange:
         )
 
 
+# -- an ISR that a leader wants --------------------------------------------------------------------
+
+
+def alter_partition(control: ReplicationControl, request: AlterPartition) -> ErrorCode:
+    """Carry a leader's request for another ISR out; the error that it gets back.
+
+    Refused are a leader that is none any more, a request made from an older state of the partition,
+    and members that are fenced or about to leave, or are another process by now than the one that
+    has caught up (KIP-497, KIP-841, KIP-903; ReplicationControlManager.validateAlterPartitionData).
+    """
+    partition = control.image.partition_by_id(*request.key)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    if request.leader_epoch != partition.leader_epoch:
+        behind = request.leader_epoch < partition.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if behind else ErrorCode.NOT_CONTROLLER
+    if partition.leader_id != request.node_id:
+        return ErrorCode.INVALID_REQUEST
+    if request.partition_epoch != partition.partition_epoch:
+        behind = request.partition_epoch < partition.partition_epoch
+        return ErrorCode.INVALID_UPDATE_VERSION if behind else ErrorCode.NOT_CONTROLLER
+    if not set(request.isr) <= set(partition.replicas) or request.node_id not in request.isr:
+        return ErrorCode.INVALID_REQUEST
+    if not all(control.image.is_active(node_id) for node_id in request.isr):
+        return ErrorCode.INELIGIBLE_REPLICA
+    for node_id, epoch in request.broker_epochs.items():
+        if node_id in request.isr and epoch not in (
+            UNKNOWN_EPOCH,
+            control.image.brokers[node_id].epoch,
+        ):
+            return ErrorCode.INELIGIBLE_REPLICA
+    change = PartitionChange(control, partition)
+    change.isr = request.isr
+    change.apply(request.reason)
+    return ErrorCode.NONE
+
+
 # -- another min.insync.replicas -------------------------------------------------------------------
 
 
-def clear_eligible_leaders(cluster: Cluster, topics: Iterable[Topic]) -> None:
+def clear_eligible_leaders(control: ReplicationControl, topics: Iterable[Topic]) -> None:
     """Forget the eligible leaders of these topics and their last known ones.
 
     Under another min.insync.replicas the high watermark passes what they hold, so that they may
@@ -312,70 +340,82 @@ def clear_eligible_leaders(cluster: Cluster, topics: Iterable[Topic]) -> None:
     raised as well, and elects nobody then: a partition that has no leader waits for an unclean
     election (ClearElrRecord, ReplicationControlManager.removeTopicElrs).
     """
-    if not cluster.elr_enabled:
+    if not control.elr_enabled:
         return
     for topic in topics:
         for known in list(topic.partitions):
             if known.elr or known.last_known_elr:
-                partition = cluster.metadata.own(known)
+                partition = control.metadata.own(known)
                 partition.elr = partition.last_known_elr = ()
                 partition.partition_epoch += 1
-                cluster.metadata_changed(topic)
+                control.metadata.changed(topic)
 
 
 # -- the first leader ------------------------------------------------------------------------------
 
 
-def elect_first_leaders(cluster: Cluster, partitions: Iterable[Partition]) -> None:
+def elect_first_leaders(control: ReplicationControl, partitions: Iterable[Partition]) -> None:
     """Let those of the new partitions that have to wait for a leader get it in time."""
     waiting = [partition for partition in partitions if partition.leader_id == NO_LEADER]
 
     def elect() -> None:
         for partition in waiting:
             if partition.leader_id == NO_LEADER and not partition.deleted:
-                PartitionChange(cluster, partition).apply("created")
+                PartitionChange(control, partition).apply("created")
 
     if waiting:
-        delay_ms = cluster.config_int("mockbroker.partition.creation.ms")
-        cluster.timers.call_at(cluster.now_ms() + delay_ms, elect)
+        delay_ms = control.configs.get_int("mockbroker.partition.creation.ms")
+        control.runtime.timers.call_at(control.runtime.now_ms() + delay_ms, elect)
 
 
 # -- elections that someone asks for (KIP-460) -----------------------------------------------------
 
 
-def elect_preferred_leader(cluster: Cluster, topic: str, index: int) -> None:
-    """Let the first replica lead, if it is alive and in sync. Raises ApiError when it does not."""
-    partition = find_partition(cluster, topic, index)
+def elect_preferred_leader(
+    control: ReplicationControl, topic: str, index: int, times: int = 1
+) -> None:
+    """Let the first replica lead, if it is alive and in sync. Raises ApiError when it does not.
+
+    A request that names a partition several `times` has it elected as often, each time by the state
+    before the request: every record of it raises the epochs (ReplicationControlManager).
+    """
+    partition = find_partition(control, topic, index)
     if partition.leader_id == partition.replicas[0]:
         raise _error(ErrorCode.ELECTION_NOT_NEEDED)
-    change = PartitionChange(cluster, partition)
+    change = PartitionChange(control, partition)
     change.election = Election.PREFERRED
+    change.times = times
     if not change.apply("preferred election"):
         raise _error(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
 
 
-def elect_unclean_leader(cluster: Cluster, topic: str, index: int) -> None:
-    """Let any live replica lead a leaderless partition, in sync or not. Raises ApiError."""
-    partition = find_partition(cluster, topic, index)
+def elect_unclean_leader(
+    control: ReplicationControl, topic: str, index: int, times: int = 1
+) -> None:
+    """Let any live replica lead a leaderless partition, in sync or not, as `times` above. Raises
+    ApiError.
+    """
+    partition = find_partition(control, topic, index)
     if partition.leader_id != NO_LEADER:
         raise _error(ErrorCode.ELECTION_NOT_NEEDED)
-    change = PartitionChange(cluster, partition)
+    change = PartitionChange(control, partition)
     change.election = Election.UNCLEAN
+    change.times = times
     if not change.apply("unclean election"):
         raise _error(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
 
 
-def find_partition(cluster: Cluster, topic: str, index: int) -> Partition:
+def find_partition(control: ReplicationControl, topic: str, index: int) -> Partition:
     """The partition; raises ApiError UNKNOWN_TOPIC_OR_PARTITION when there is none."""
-    if topic not in cluster.topics:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {topic!r}.")
-    partition = cluster.partition(topic, index)
+    if topic not in control.image.topics:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}")
+    partition = control.metadata.partition(topic, index)
     if partition is None:
         raise ApiError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no partition {topic}-{index}."
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}"
         )
     return partition
 
 
 def _error(error: ErrorCode) -> ApiError:
-    return ApiError(error, error.sentence)
+    return ApiError(error, error.message)

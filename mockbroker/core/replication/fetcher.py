@@ -2,7 +2,7 @@
 
 The machine has one question at a time under way to its leader, and four states:
 
-    IDLE        there is nobody to ask: no leader, no way to it, or a rule holds the follower
+    IDLE        there is no leader, no link to it, or a rule holds the follower
     TRUNCATING  it has asked where the epoch of its last record ended (KIP-101)
     FETCHING    it has asked for what comes after its last record
     WAITING     the leader refused, or did not answer; after a pause it asks again
@@ -33,6 +33,8 @@ from mockbroker.core.replication.replica import Replica
 
 
 class FetcherState(Enum):
+    __hash__ = object.__hash__  # a member is one object, and Enum's own is slow
+
     IDLE = "idle"
     TRUNCATING = "truncating"
     FETCHING = "fetching"
@@ -43,29 +45,29 @@ _ASKING = (FetcherState.TRUNCATING, FetcherState.FETCHING)
 
 
 class Truncation(Enum):
-    """How a follower finds out what of its log the leader does not have."""
+    """How a follower finds where its log diverges from the leader's."""
 
-    FETCH = "fetch"  # the fetch tells and is told (KIP-595): Kafka since 2.7
-    EPOCH = "epoch"  # an OffsetForLeaderEpoch of its own, first of all (KIP-101): 0.11 to 2.6
-    HIGH_WATERMARK = "hw"  # it keeps what it knows to be committed: up to 0.10
+    FETCH = "fetch"  # by the epoch in each Fetch (KIP-595): Kafka since 2.7
+    EPOCH = "epoch"  # by an OffsetForLeaderEpoch before the first Fetch (KIP-101): 0.11 to 2.6
+    HIGH_WATERMARK = "hw"  # to its own high watermark: up to 0.10
 
 
 # -- events ----------------------------------------------------------------------------------------
 
 
 class Follow(NamedTuple):
-    """There is a leader, under this epoch, and a way to it."""
+    """The follower can fetch from this leader, under this epoch."""
 
     leader_id: int
     leader_epoch: int
 
 
 class Halt(NamedTuple):
-    """There is nobody to ask any more."""
+    """The follower has no leader that it can fetch from."""
 
 
 class Fetched(NamedTuple):
-    """Records, or none; and how far things are on the leader."""
+    """Records, or none, with the leader's high watermark and log start."""
 
     number: int
     taken: LogSlice | None
@@ -74,7 +76,7 @@ class Fetched(NamedTuple):
 
 
 class Diverged(NamedTuple):
-    """The leader's history is another one; this is where its floor of the epoch ended."""
+    """The logs diverge: the leader's largest epoch up to the follower's last, and its end."""
 
     number: int
     epoch: int
@@ -82,7 +84,7 @@ class Diverged(NamedTuple):
 
 
 class OutOfRange(NamedTuple):
-    """The leader does not have that offset; it has these."""
+    """The offset is outside the leader's log, which has this range."""
 
     number: int
     log_start_offset: int
@@ -104,14 +106,14 @@ class Refused(NamedTuple):
     error: int
 
 
-class Woken(NamedTuple):
-    """The pause is over, or no answer came."""
+class RetryDue(NamedTuple):
+    """The back-off is over, or the time to wait for an answer."""
 
     number: int
 
 
 Answer = Fetched | Diverged | OutOfRange | EpochEnd | Refused
-Event = Follow | Halt | Answer | Woken
+Event = Follow | Halt | Answer | RetryDue
 
 
 # -- effects ---------------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ class Fetch(NamedTuple):
     log_start_offset: int
 
 
-class AskEpochEnd(NamedTuple):
+class OffsetForLeaderEpoch(NamedTuple):
     """Ask the leader where `epoch` ended."""
 
     number: int
@@ -138,7 +140,7 @@ class AskEpochEnd(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Ask for a `Woken` with this number after the fetcher's back-off."""
+    """Ask for a `RetryDue` with this number after the fetcher's back-off."""
 
     number: int
 
@@ -151,12 +153,12 @@ class Truncated(NamedTuple):
 
 
 class Advanced(NamedTuple):
-    """The log grew, or its watermarks moved: whoever reads this copy may go on."""
+    """The log grew, or its watermarks moved."""
 
     former_high_watermark: int
 
 
-Question = Fetch | AskEpochEnd
+Question = Fetch | OffsetForLeaderEpoch
 Effect = Question | Pause | Truncated | Advanced
 
 
@@ -166,15 +168,15 @@ Effect = Question | Pause | Truncated | Advanced
 class Step(Enum):
     """What an event makes a state do."""
 
-    BEGIN = "begin with this leader"
-    STOP = "ask nobody any more"
+    BEGIN = "follow this leader"
+    STOP = "send no more requests"
     TAKE = "append, and fetch on"
-    CUT = "cut where the histories part, and fetch on"
-    JUMP = "go to where the leader's log is, and fetch on"
-    SETTLE = "cut where the epoch ended; fetch, or ask for the epoch before"
-    BACK_OFF = "wait before the next question"
+    CUT = "truncate to where the logs diverge, and fetch on"
+    JUMP = "move into the range of the leader's log, and fetch on"
+    TRUNCATE = "truncate to the end of the epoch; fetch, or ask for the epoch before"
+    BACK_OFF = "wait before the next request"
     RETRY = "ask again"
-    DROP = "an answer that nobody waits for"
+    DROP = "drop the answer to an earlier request"
 
 
 _S = Step
@@ -185,11 +187,12 @@ TRANSITIONS: dict[type[Event], tuple[Step, Step, Step, Step]] = {
     Fetched: (_S.DROP, _S.DROP, _S.TAKE, _S.DROP),
     Diverged: (_S.DROP, _S.DROP, _S.CUT, _S.DROP),
     OutOfRange: (_S.DROP, _S.DROP, _S.JUMP, _S.DROP),
-    EpochEnd: (_S.DROP, _S.SETTLE, _S.DROP, _S.DROP),
+    EpochEnd: (_S.DROP, _S.TRUNCATE, _S.DROP, _S.DROP),
     Refused: (_S.DROP, _S.BACK_OFF, _S.BACK_OFF, _S.DROP),
     # In the middle of a question: it got lost.
-    Woken: (_S.DROP, _S.RETRY, _S.RETRY, _S.RETRY),
+    RetryDue: (_S.DROP, _S.RETRY, _S.RETRY, _S.RETRY),
 }
+_NUMBERLESS = (Follow, Halt)
 _COLUMNS = {state: column for column, state in enumerate(FetcherState)}
 
 
@@ -210,26 +213,26 @@ class ReplicaFetcher:
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
         """Take in one event; what the follower asks for, and what became of its copy."""
         step = TRANSITIONS[type(event)][_COLUMNS[self.state]]
-        if not isinstance(event, Follow | Halt) and event.number != self._number:
+        if not isinstance(event, _NUMBERLESS) and event.number != self._number:
             return []
         match event:
+            case Fetched() if step is Step.TAKE:
+                return [*self._take(event, now_ms), *self._ask()]
             case Follow() if step is Step.BEGIN:
                 return self._begin(event)
             case Halt() if step is Step.STOP:
                 self.state, self.following = FetcherState.IDLE, None
                 self._number += 1
-            case Fetched() if step is Step.TAKE:
-                return [*self._take(event, now_ms), *self._ask()]
             case Diverged() if step is Step.CUT:
                 return [*self._cut(event.epoch, event.end_offset), *self._ask()]
             case OutOfRange() if step is Step.JUMP:
                 return [*self._jump(event), *self._ask()]
-            case EpochEnd() if step is Step.SETTLE:
+            case EpochEnd() if step is Step.TRUNCATE:
                 return [*self._cut(event.epoch, event.end_offset), *self._ask()]
             case Refused() if step is Step.BACK_OFF:
                 self.state = FetcherState.WAITING
                 return [Pause(self._number)]
-            case Woken() if step is Step.RETRY:
+            case RetryDue() if step is Step.RETRY:
                 return self._ask()
             case _:
                 assert step is Step.DROP
@@ -260,7 +263,9 @@ class ReplicaFetcher:
         log = self.replica.log
         if not self._settled:
             self.state = FetcherState.TRUNCATING
-            return [AskEpochEnd(self._number, leader_id, leader_epoch, self._latest_epoch())]
+            return [
+                OffsetForLeaderEpoch(self._number, leader_id, leader_epoch, self._latest_epoch())
+            ]
         self.state = FetcherState.FETCHING
         last_epoch = self._latest_epoch() if self.truncation is Truncation.FETCH else NO_EPOCH
         return [

@@ -3,8 +3,8 @@
 The leader serves a follower's fetch as it serves a consumer's, but up to its log end, and learns
 from it how far the follower has come: that lets the ISR grow and the high watermark advance. A
 fetch that finds nothing new is *parked* until there is something, or until the follower has waited
-for `replica.fetch.wait.max.ms` to hear of a higher watermark. A follower that is not caught up for
-`replica.lag.time.max.ms` leaves the ISR.
+for `replica.fetch.wait.max.ms`; a higher watermark comes with it. A follower that is not caught up
+for `replica.lag.time.max.ms` leaves the ISR.
 
 The leader changes no ISR itself. It asks the controller with AlterPartition, and the answer may
 take its time, be a refusal, or never come.
@@ -20,126 +20,161 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mockbroker.core.events import WatermarkMoved
 from mockbroker.core.log.epoch_cache import NO_OFFSET
-from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.replication.alter_partition import AlterPartition
 from mockbroker.core.replication.fetcher import (
     Answer,
-    AskEpochEnd,
     Diverged,
     EpochEnd,
     Fetch,
     Fetched,
     OutOfRange,
-    Question,
     Refused,
 )
+from mockbroker.core.replication.follower_hops import (
+    AnyFollowerHop,
+    FetchHop,
+    OffsetForLeaderEpochHop,
+)
+from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.timers import Timer
+    from mockbroker.core.replication.replica_manager import ReplicaManager
+    from mockbroker.core.timing.timers import Timer
+
 
 _NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 _UNKNOWN_LEADER_EPOCH = int(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
 class _Parked(NamedTuple):
-    """A fetch that waits, with the replica that asked: a later one of its broker is another."""
+    """A fetch that waits."""
 
-    replica: Replica
-    fetch: Fetch
+    hop: FetchHop
     arrived_ms: int
 
 
 class LeaderReplication:
     """What the leader of one partition does for followers that have a log of their own."""
 
-    __slots__ = ("_cluster", "_parked", "_partition", "_shrink", "_told_high_watermark", "_wait")
+    __slots__ = (
+        "_closed",
+        "_configs",
+        "_emitted_high_watermark",
+        "_expand",
+        "_manager",
+        "_metadata",
+        "_parked",
+        "_partition",
+        "_runtime",
+        "_shrink",
+        "_wait",
+    )
 
-    def __init__(self, cluster: Cluster, partition: Partition) -> None:
-        self._cluster = cluster
+    def __init__(self, manager: ReplicaManager, partition: Partition) -> None:
+        self._manager = manager
+        self._runtime = manager.runtime
+        self._configs = manager.configs
+        self._metadata = manager.metadata
         self._partition = partition
         self._parked: dict[int, _Parked] = {}
         self._shrink: Timer | None = None
+        self._expand: Timer | None = None
         self._wait: Timer | None = None
-        self._told_high_watermark = partition.high_watermark
+        self._emitted_high_watermark = partition.high_watermark
+        self._closed = False
         partition.watch(self)
 
     def close(self) -> None:
         """There are no such followers any more, or the leadership is gone."""
+        self._closed = True
         self._partition.unwatch(self)
-        for timer in (self._shrink, self._wait):
+        for timer in (self._shrink, self._expand, self._wait):
             if timer is not None:
                 timer.cancel()
-        self._shrink = self._wait = None
+        self._shrink = self._expand = self._wait = None
         self._refuse_parked()
 
     def reconcile(self) -> None:
         """The leadership, the ISR or the followers changed."""
         partition = self._partition
         self._refuse_parked()
-        if partition.isr_in_flight and self._cluster.hears_controller(partition.leader_id):
-            partition.isr_in_flight = ()  # it was asked for while nobody heard of it
-        for node_id in list(self._parked):  # with its next fetch, which would say the same
-            state = partition.followers.get(node_id)
-            if state is not None and self._cluster.replication.can_fetch(partition, node_id):
-                self._maybe_expand_isr(state)
+        if partition.isr_in_flight and self._metadata.has_newest_image(partition.leader_id):
+            partition.isr_in_flight = ()  # asked for while the controller was out of reach
+        self._expand_for_parked()
         self._watch_lag()
 
-    def _refuse_parked(self) -> None:
-        """Send those away that wait under another epoch, or are no followers any more."""
+    def _expand_for_parked(self) -> None:
+        """Let those into the ISR that wait: their next fetches would say the same as the last."""
         partition = self._partition
-        for node_id, (replica, fetch, _) in list(self._parked.items()):
-            error = self._refusal(node_id, fetch)
+        self._drop_abandoned()
+        for node_id in list(self._parked):
+            state = partition.followers.get(node_id)
+            if state is not None and self._manager.can_fetch(partition, node_id):
+                self._maybe_expand_isr(state)
+
+    def _drop_abandoned(self) -> None:
+        """Drop the fetches whose followers have stopped since."""
+        for node_id, (hop, _) in list(self._parked.items()):
+            fetcher = hop.replica.fetcher
+            if fetcher is None or not fetcher.is_asking(hop.question.number):
+                del self._parked[node_id]
+
+    def _refuse_parked(self) -> None:
+        """Refuse parked fetches of another epoch, or of brokers that are no followers any more."""
+        partition = self._partition
+        self._drop_abandoned()
+        for node_id, (hop, _) in list(self._parked.items()):
+            error = self._refusal(hop)
             if error:
                 del self._parked[node_id]
                 if node_id in partition.replicas:
-                    self._answer(replica, Refused(fetch.number, error))
+                    self._answer(hop, Refused(hop.question.number, error))
 
     # -- answering ---------------------------------------------------------------------------------
 
-    def asked(self, replica: Replica, question: Question, broker_epoch: int) -> None:
-        """A question has arrived from a follower whose process registered under `broker_epoch`."""
-        error = self._refusal(replica.node_id, question)
+    def asked(self, hop: AnyFollowerHop) -> None:
+        """A question has arrived from a follower."""
+        error = self._refusal(hop)
         if error:
-            self._answer(replica, Refused(question.number, error))
-        elif isinstance(question, AskEpochEnd):
-            log = self._partition.log
+            self._answer(hop, Refused(hop.question.number, error))
+        elif isinstance(hop, FetchHop):
+            self._serve(hop)
+        elif isinstance(hop, OffsetForLeaderEpochHop):
+            log, question = self._partition.log, hop.question
             epoch, end_offset = log.epochs.end_offset_for(question.epoch, log.end_offset)
-            self._answer(replica, EpochEnd(question.number, epoch, end_offset))
-        else:
-            self._serve(replica, question, broker_epoch)
+            self._answer(hop, EpochEnd(question.number, epoch, end_offset))
 
-    def _answer(self, replica: Replica, answer: Answer) -> None:
-        self._cluster.replication.answer(self._partition, replica, answer)
+    def _answer(self, hop: AnyFollowerHop, answer: Answer) -> None:
+        self._manager.answer(hop, answer)
 
-    def _refusal(self, node_id: int, question: Question) -> int:
+    def _refusal(self, hop: AnyFollowerHop) -> int:
         partition = self._partition
-        error = partition.check_leader_epoch(question.leader_epoch)
+        error = partition.check_leader_epoch(hop.question.leader_epoch)
         if error:
             return error
-        if partition.leader_id != question.leader_id:
+        if partition.leader_id != hop.receiver:
             return _NOT_LEADER
-        return 0 if node_id in partition.followers else _UNKNOWN_LEADER_EPOCH
+        return 0 if hop.sender in partition.followers else _UNKNOWN_LEADER_EPOCH
 
-    def _serve(self, replica: Replica, fetch: Fetch, broker_epoch: int) -> None:
+    def _serve(self, hop: FetchHop) -> None:
         """Answer a fetch that has just arrived, or park it."""
-        node_id = replica.node_id
-        astray = self._astray(fetch)
+        node_id, fetch = hop.sender, hop.question
+        astray = self._divergence(fetch)
         if astray is not None:
-            self._answer(replica, astray)
+            self._answer(hop, astray)
             return
         # The answer is read before the fetch counts: so does Kafka (Partition.readRecords).
         answer = self._read(fetch)
-        self._note_fetch(node_id, fetch, broker_epoch)
+        self._update_follower_fetch_state(node_id, fetch, hop.broker_epoch)
         if answer.taken is not None:
-            self._answer(replica, answer)
+            self._answer(hop, answer)
         elif node_id in self._partition.followers:
-            self._parked[node_id] = _Parked(replica, fetch, self._cluster.now_ms())
-            self._watch_parked()
+            self._parked[node_id] = _Parked(hop, self._runtime.now_ms())
+            self._complete_parked()
 
-    def _astray(self, fetch: Fetch) -> Answer | None:
+    def _divergence(self, fetch: Fetch) -> Answer | None:
         """The answer to a follower whose history is another, or that is out of the log's range."""
         log = self._partition.log
         if fetch.last_epoch >= 0:
@@ -155,19 +190,18 @@ class LeaderReplication:
     def _read(self, fetch: Fetch) -> Fetched:
         partition = self._partition
         log = partition.log
-        bytes_max = self._cluster.config_int("replica.fetch.max.bytes")
-        taken = log.cut_out(fetch.offset, bytes_max)
+        taken = log.cut_out(fetch.offset, self._manager.fetch_limits.partition_bytes_max)
         return Fetched(fetch.number, taken, partition.high_watermark, log.start_offset)
 
-    def _note_fetch(self, node_id: int, fetch: Fetch, broker_epoch: int) -> None:
+    def _update_follower_fetch_state(self, node_id: int, fetch: Fetch, broker_epoch: int) -> None:
         """The follower has everything below the offset that it asks for."""
         partition = self._partition
         state = partition.followers[node_id]
         low_watermark = partition.low_watermark
-        end_offset, now_ms = partition.log.end_offset, self._cluster.now_ms()
+        end_offset, now_ms = partition.log.end_offset, self._runtime.now_ms()
         state.fetched(fetch.offset, fetch.log_start_offset, end_offset, now_ms, broker_epoch)
         self._maybe_expand_isr(state)
-        self._cluster.replication.maybe_share(partition, node_id)
+        self._manager.maybe_share(partition, node_id)
         advanced = partition.advance_high_watermark()
         if advanced or partition.low_watermark > low_watermark:
             partition.notify()
@@ -177,37 +211,42 @@ class LeaderReplication:
     def partition_changed(self, partition: Partition) -> None:
         """The partition's watcher: parked fetches may have something to take."""
         if partition.deleted:
-            self._cluster.replication.forget(partition)
+            self._manager.forget(partition)
             return
-        if partition.high_watermark != self._told_high_watermark:
-            former, self._told_high_watermark = self._told_high_watermark, partition.high_watermark
-            self._tell_watermark(former)
-        self._watch_parked()
+        if partition.high_watermark != self._emitted_high_watermark:
+            former, self._emitted_high_watermark = (
+                self._emitted_high_watermark,
+                partition.high_watermark,
+            )
+            self._emit_watermark(former)
+        self._complete_parked()
         self._watch_lag()
 
-    def _watch_parked(self) -> None:
+    def _complete_parked(self) -> None:
         """Answer the parked fetches that have news; the news of a watermark alone can wait."""
         partition = self._partition
         log = partition.log
-        for node_id, (replica, fetch, _) in list(self._parked.items()):
-            if log.end_offset != fetch.offset and node_id in self._parked:
+        if not self._parked:
+            return
+        for node_id, (hop, _) in list(self._parked.items()):
+            if log.end_offset != hop.question.offset and node_id in self._parked:
                 del self._parked[node_id]
-                # Until just now it was at the log's end, as one fetch after the other told.
+                # Until just now it was at the log's end.
                 state = partition.followers.get(node_id)
                 if state is not None:
-                    state.caught_up_ms = self._cluster.now_ms()
-                self._answer_parked(replica, fetch)
+                    state.caught_up_ms = self._runtime.now_ms()
+                self._answer_parked(hop)
         if self._wait is None:
             dues = [
                 self._due_ms(parked.arrived_ms)
                 for parked in self._parked.values()
-                if self._is_behind(parked.replica)
+                if self._is_behind(parked.hop.replica)
             ]
             if dues:
-                self._wait = self._cluster.timers.call_at(min(dues), self._end_wait)
+                self._wait = self._runtime.timers.call_at(min(dues), self._end_wait)
 
     def _is_behind(self, replica: Replica) -> bool:
-        """Whether a parked follower has yet to hear of the leader's watermark or log start."""
+        """Whether a parked follower lacks the leader's high watermark or log start."""
         partition = self._partition
         return (
             replica.high_watermark != partition.high_watermark
@@ -216,26 +255,26 @@ class LeaderReplication:
 
     def _due_ms(self, arrived_ms: int) -> int:
         """When the present wait of a follower ends that has asked again and again since."""
-        wait_ms = max(self._cluster.config_int("replica.fetch.wait.max.ms"), 1)
-        waited_ms = self._cluster.now_ms() - arrived_ms
+        wait_ms = max(self._configs.get_int("replica.fetch.wait.max.ms"), 1)
+        waited_ms = self._runtime.now_ms() - arrived_ms
         return arrived_ms + (waited_ms // wait_ms + 1) * wait_ms
 
     def _end_wait(self) -> None:
         self._wait = None
-        now_ms = self._cluster.now_ms()
-        wait_ms = max(self._cluster.config_int("replica.fetch.wait.max.ms"), 1)
-        for node_id, (replica, fetch, arrived_ms) in list(self._parked.items()):
-            if self._is_behind(replica) and (now_ms - arrived_ms) // wait_ms >= 1:
+        now_ms = self._runtime.now_ms()
+        wait_ms = max(self._configs.get_int("replica.fetch.wait.max.ms"), 1)
+        for node_id, (hop, arrived_ms) in list(self._parked.items()):
+            if self._is_behind(hop.replica) and (now_ms - arrived_ms) // wait_ms >= 1:
                 del self._parked[node_id]
-                self._answer_parked(replica, fetch)
-        self._watch_parked()
+                self._answer_parked(hop)
+        self._complete_parked()
 
-    def _answer_parked(self, replica: Replica, fetch: Fetch) -> None:
-        error = self._refusal(replica.node_id, fetch)
+    def _answer_parked(self, hop: FetchHop) -> None:
+        error, fetch = self._refusal(hop), hop.question
         if error:
-            self._answer(replica, Refused(fetch.number, error))
+            self._answer(hop, Refused(fetch.number, error))
         else:
-            self._answer(replica, self._astray(fetch) or self._read(fetch))
+            self._answer(hop, self._divergence(fetch) or self._read(fetch))
 
     # -- the ISR -----------------------------------------------------------------------------------
 
@@ -247,7 +286,7 @@ class LeaderReplication:
             and not partition.isr_in_flight
             and offset >= partition.high_watermark
             and offset >= partition.leader_epoch_start_offset
-            and self._cluster.replication.may_be_in_sync(partition, state)
+            and self._metadata.may_be_in_sync(partition, state)
         ):
             # Whenever the leader changes the ISR, its members are put in order.
             self._alter_partition(sorted((*partition.isr, node_id)), "caught up")
@@ -269,18 +308,18 @@ class LeaderReplication:
             return
         lagging = self._lagging()
         if lagging:
-            lag_ms_max = self._cluster.config_int("replica.lag.time.max.ms")
+            lag_ms_max = self._configs.get_int("replica.lag.time.max.ms")
             due_ms = min(state.caught_up_ms for state in lagging) + lag_ms_max
-            due_ms = max(due_ms, not_before_ms, self._cluster.now_ms())
-            self._shrink = self._cluster.timers.call_at(due_ms, self._maybe_shrink_isr)
+            due_ms = max(due_ms, not_before_ms, self._runtime.now_ms())
+            self._shrink = self._runtime.timers.call_at(due_ms, self._maybe_shrink_isr)
 
     def _maybe_shrink_isr(self) -> None:
         self._shrink = None
         partition = self._partition
-        if not self._cluster.replication.is_running(partition.leader_id):
+        if not self._metadata.is_running(partition.leader_id):
             return
-        now_ms = self._cluster.now_ms()
-        lag_ms_max = self._cluster.config_int("replica.lag.time.max.ms")
+        now_ms = self._runtime.now_ms()
+        lag_ms_max = self._configs.get_int("replica.lag.time.max.ms")
         end_offset = partition.log.end_offset
         late = [
             state.node_id
@@ -304,32 +343,48 @@ class LeaderReplication:
             partition.partition_epoch,
             isr,
             reason,
+            {
+                node_id: state.broker_epoch
+                for node_id, state in partition.followers.items()
+                if node_id in isr
+            },
         )
         answered = partial(self._altered, request)
-        self._cluster.replication.alter_partition(partition, request, answered)
+        self._manager.alter_partition(partition, request, answered)
 
     def _altered(self, request: AlterPartition, error: ErrorCode) -> None:
         """The controller has answered; or, with REQUEST_TIMED_OUT, it has not."""
         partition = self._partition
         if partition.isr_in_flight is request.isr:
             partition.isr_in_flight = ()
+        if self._closed:
+            return
         if error is ErrorCode.NONE:
             self._watch_lag()
             return
         if partition.advance_high_watermark():
             partition.notify()
         # Leaders look for lagging followers in intervals of half the time that these may lag.
-        interval_ms = self._cluster.config_int("replica.lag.time.max.ms") // 2
-        self._watch_lag(self._cluster.now_ms() + interval_ms)
+        interval_ms = self._configs.get_int("replica.lag.time.max.ms") // 2
+        self._watch_lag(self._runtime.now_ms() + interval_ms)
+        if self._expand is None and set(self._parked) - set(partition.isr):
+            wait_ms = max(self._configs.get_int("replica.fetch.wait.max.ms"), 1)
+            due_ms = self._runtime.now_ms() + wait_ms
+            self._expand = self._runtime.timers.call_at(due_ms, self._expand_again)
+
+    def _expand_again(self) -> None:
+        """Followers have fetched again since the controller refused them, or did not answer."""
+        self._expand = None
+        self._expand_for_parked()
 
     # -- telling -----------------------------------------------------------------------------------
 
-    def _tell_watermark(self, former: int) -> None:
+    def _emit_watermark(self, former: int) -> None:
         partition = self._partition
-        if self._cluster.on_event:
-            self._cluster.tell(
+        if self._runtime.on_event:
+            self._runtime.emit(
                 WatermarkMoved(
-                    self._cluster.now_ms(),
+                    self._runtime.now_ms(),
                     partition.topic.name,
                     partition.index,
                     partition.leader_id,

@@ -22,24 +22,25 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mockbroker.core.events import PreferredElectionFailed
-from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.replication.elections import Election, PartitionChange
+from mockbroker.core.replication.partition import NO_LEADER, Partition
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.timers import Timer
+    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.replication.replication_control import ReplicationControl
+    from mockbroker.core.timing.timers import Timer
 
 # leader.imbalance.per.broker.percentage, which went with ZooKeeper, at its default.
 IMBALANCE_MAX = 0.1
 
 
-def imbalance(cluster: Cluster) -> dict[int, tuple[int, int]]:
+def imbalance(image: Image) -> dict[int, tuple[int, int]]:
     """How many partitions each broker is preferred for and does not lead, and for how many it is
     preferred at all.
     """
     preferred: Counter[int] = Counter()
     missing: Counter[int] = Counter()
-    for partition in _partitions(cluster):
+    for partition in _partitions(image):
         node_id = partition.replicas[0]
         preferred[node_id] += 1
         missing[node_id] += partition.leader_id != node_id
@@ -49,40 +50,44 @@ def imbalance(cluster: Cluster) -> dict[int, tuple[int, int]]:
 class LeaderBalance:
     """The two tasks, on the cluster's timers."""
 
-    __slots__ = ("_cluster", "_preferred", "_unclean")
+    __slots__ = ("_control", "_preferred", "_unclean")
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, control: ReplicationControl) -> None:
+        self._control = control
         self._preferred: Timer | None = None
         self._unclean: Timer | None = None
 
     def note(self, partition: Partition) -> None:
         """A partition's leader changed: maybe it is not the preferred one, or there is none."""
-        cluster = self._cluster
+        control = self._control
         if partition.leader_id == NO_LEADER and self._unclean is None:
-            after_ms = cluster.config_int("unclean.leader.election.interval.ms")
-            self._unclean = cluster.timers.call_at(cluster.now_ms() + after_ms, self._elect_unclean)
+            after_ms = control.configs.get_int("unclean.leader.election.interval.ms")
+            self._unclean = control.runtime.timers.call_at(
+                control.runtime.now_ms() + after_ms, self._elect_unclean
+            )
         if partition.leader_id != partition.replicas[0] and self._preferred is None:
-            after_ms = cluster.config_int("leader.imbalance.check.interval.seconds") * 1000
-            self._preferred = cluster.timers.call_at(cluster.now_ms() + after_ms, self._balance)
+            after_ms = control.configs.get_int("leader.imbalance.check.interval.seconds") * 1000
+            self._preferred = control.runtime.timers.call_at(
+                control.runtime.now_ms() + after_ms, self._balance
+            )
 
     def _balance(self) -> None:
         self._preferred = None
-        cluster = self._cluster
-        if cluster.config("auto.leader.rebalance.enable"):
+        control = self._control
+        if control.configs.get("auto.leader.rebalance.enable"):
             eligible = self._imbalanced_brokers()
-            for partition in list(_partitions(cluster)):
+            for partition in list(_partitions(control.image)):
                 if partition.replicas[0] in eligible:
                     self._elect_preferred(partition)
-        for partition in _partitions(cluster):
+        for partition in _partitions(control.image):
             if partition.leader_id != partition.replicas[0]:
                 self.note(partition)
                 return
 
     def _imbalanced_brokers(self) -> set[int]:
         """The brokers that get their partitions back."""
-        shares = imbalance(self._cluster)
-        if self._cluster.profile.has_kraft:
+        shares = imbalance(self._control.image)
+        if self._control.profile.has_kraft:
             return {node_id for node_id, (missing, _) in shares.items() if missing}
         return {
             node_id for node_id, (missing, of) in shares.items() if missing / of > IMBALANCE_MAX
@@ -92,13 +97,13 @@ class LeaderBalance:
         preferred = partition.replicas[0]
         if partition.leader_id == preferred:
             return
-        change = PartitionChange(self._cluster, partition)
+        change = PartitionChange(self._control, partition)
         change.election = Election.PREFERRED
         change.apply("preferred election")
         if partition.leader_id != preferred:
-            self._cluster.tell(
+            self._control.runtime.emit(
                 PreferredElectionFailed(
-                    self._cluster.now_ms(),
+                    self._control.runtime.now_ms(),
                     partition.topic.name,
                     partition.index,
                     preferred,
@@ -108,10 +113,10 @@ class LeaderBalance:
 
     def _elect_unclean(self) -> None:
         self._unclean = None
-        leaderless = [p for p in _partitions(self._cluster) if p.leader_id == NO_LEADER]
+        leaderless = [p for p in _partitions(self._control.image) if p.leader_id == NO_LEADER]
         for partition in leaderless:
             if partition.topic.configs.unclean_leader_election_enable:
-                change = PartitionChange(self._cluster, partition)
+                change = PartitionChange(self._control, partition)
                 change.election = Election.UNCLEAN
                 change.apply("unclean election")
         for partition in leaderless:
@@ -120,6 +125,6 @@ class LeaderBalance:
                 return
 
 
-def _partitions(cluster: Cluster) -> Iterator[Partition]:
-    for topic in cluster.topics.values():
+def _partitions(image: Image) -> Iterator[Partition]:
+    for topic in image.topics.values():
         yield from topic.partitions

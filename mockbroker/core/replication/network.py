@@ -1,52 +1,150 @@
-"""The network between the brokers: every hop of replication is a message through here.
+"""The network between the brokers, and what travels on it: Kafka's requests and their answers.
 
 A *link* leads from one broker to another, one way. It can be cut, so that what is sent over it is
 lost, also what is on its way; and it can be slow. Even the fastest message arrives later than it
 was sent: it is handed over by a timer, never within the sender's call.
 
-Clients are not on this network. A broker hears the controller as long as both links between the two
-are up, see `controller`.
+A broker takes part only while its process runs. A paused one sends nothing, and what arrives there
+waits until it is resumed. A message belongs to a connection between two processes: once one of them
+has ended, the message is lost, even if the broker was started again.
+
+A *hop* is one request of a broker to another, with its answer. Each kind of hop has an API of
+Kafka's. Its request and its answer are made into Kafka's structs only for an
+*interceptor*, which is there while rules for hops are in force, or while the journal records hops.
+Brokers that reach each other at once, without an interceptor, need no hops (`is_direct`): followers
+share the log of their leader, and requests are calls.
+
+Clients are not on this network. A broker gets metadata from the controller as long as both links
+between the two are up, see `controller`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from mockbroker.core.brokers.broker_life import PAUSED, RUNNING
 
 if TYPE_CHECKING:
-    from mockbroker.core.timers import TimerHeap
+    import msgspec
+
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.timing.timers import TimerHeap
+    from mockbroker_protocol import ApiKey, ErrorCode
 
 Link = tuple[int, int]
 
 
-class Message(NamedTuple):
-    """Something one broker sends to another; `what` names it, as in "fetch"."""
+class Hop:
+    """A request of the broker `sender` to the broker `receiver`, and its answer.
 
-    sender: int
-    receiver: int
-    what: str
-    topic: str
-    partition: int
+    An *answer* is whatever the kind of hop gives back; only `response` makes it Kafka's.
+    """
+
+    __slots__ = ("intercepted", "receiver", "receiver_epoch", "sender", "sender_epoch", "version")
+
+    API: ClassVar[ApiKey]
+
+    def __init__(self, sender: int, receiver: int) -> None:
+        self.sender = sender
+        self.receiver = receiver
+        self.intercepted: InterceptedHop | None = None  # set by the interceptor
+        self.version = 0  # of the API, for `request` and `response`
+        # The broker epochs of the two processes when the request is sent; None without a process.
+        self.sender_epoch: int | None = None
+        self.receiver_epoch: int | None = None
+
+    @property
+    def transactional_id(self) -> str:
+        """The transactional id that the hop is about, "" for none."""
+        return ""
+
+    def request(self) -> msgspec.Struct:
+        """The request as Kafka's struct."""
+        raise NotImplementedError
+
+    def response(self, answer: Any) -> msgspec.Struct:
+        """An answer as Kafka's struct."""
+        raise NotImplementedError
+
+    def refused(self, error: ErrorCode) -> Any:
+        """The answer that says `error` of all that the request is about."""
+        raise NotImplementedError
+
+    def arrive(self) -> None:
+        """The request is with its receiver, which answers it now, later, or never."""
+        raise NotImplementedError
+
+    def take(self, answer: Any) -> None:
+        """The answer is with the sender."""
+        raise NotImplementedError
+
+    def lost(self) -> None:
+        """The request or its answer does not arrive.
+
+        A real sender would not learn of the loss. Here the sender sets the timer by which it gives
+        up waiting, which most requests then do without.
+        """
+
+    def unreached(self) -> None:
+        """The connection breaks, which the sender may notice: the link to the receiver is cut, or
+        the receiver's process has ended.
+        """
+        self.lost()
 
 
-# Asked about every message: what to do with it. None lets it pass, a number of ms delays it, and
-# LOSE loses it.
-Verdict = int | None
-Hook = Callable[[Message], Verdict]
-LOSE = -1
+class NetworkProcess(Protocol):
+    """A broker's process: `epoch` differs for each, `state` is one of `broker_life`."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def state(self) -> str: ...
+
+
+class InterceptedHop(Protocol):
+    """One hop in the hands of an interceptor."""
+
+    def answered(self, answer: Any, late_ms: int) -> None:
+        """The receiver answers, `late_ms` later than it could."""
+
+
+class Interceptor(Protocol):
+    """Gets every hop, and decides what becomes of it."""
+
+    def intercepts(
+        self, api: ApiKey, sender: int, receiver: int, partition: Partition | None = None
+    ) -> bool:
+        """Whether it wants hops of this API, about this partition, to be sent."""
+        ...
+
+    def on_send(self, hop: Hop) -> None:
+        """A hop is sent."""
 
 
 class Network:
-    """The links between all brokers; unless told otherwise they are up and take no time."""
+    """The links between all brokers; by default they are up and take no time."""
 
-    __slots__ = ("_delays", "_down", "_now_ms", "_timers", "hooks")
+    __slots__ = ("_delays", "_down", "_now_ms", "_processes", "_timers", "_waiting", "interceptor")
 
-    def __init__(self, timers: TimerHeap, now_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        timers: TimerHeap,
+        now_ms: Callable[[], int],
+        processes: Mapping[int, NetworkProcess],
+    ) -> None:
+        """`processes` are the brokers' processes by node id."""
         self._timers = timers
         self._now_ms = now_ms
+        self._processes = processes
+        # What waits for a paused broker, by its node id.
+        self._waiting: dict[int, list[Callable[[], None]]] = {}
         self._down: set[Link] = set()
         self._delays: dict[Link, int] = {}
-        self.hooks: list[Hook] = []
+        self.interceptor: Interceptor | None = None
 
     # -- links -------------------------------------------------------------------------------------
 
@@ -55,15 +153,24 @@ class Network:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether every link is up and takes no time, and nobody is watching."""
-        return not (self._down or self._delays or self.hooks)
+        """Whether every link is up and takes no time, without an interceptor."""
+        return not (self._down or self._delays) and self.interceptor is None
 
-    def is_direct(self, left: int, right: int) -> bool:
-        """Whether the two reach each other both ways at once, and nobody is watching."""
+    def is_direct(
+        self, sender: int, receiver: int, api: ApiKey, partition: Partition | None = None
+    ) -> bool:
+        """Whether a request and its answer take no time, and no interceptor wants them.
+
+        A broker reaches itself without delay.
+        """
         if self.is_quiet:
             return True
-        both = ((left, right), (right, left))
-        return not self.hooks and not any(x in self._down or x in self._delays for x in both)
+        links = ((sender, receiver), (receiver, sender))
+        if sender != receiver and any(x in self._down or x in self._delays for x in links):
+            return False
+        return self.interceptor is None or not self.interceptor.intercepts(
+            api, sender, receiver, partition
+        )
 
     def cut(self, links: Iterable[Link]) -> None:
         """Lose everything on these links from now on, also what is on its way."""
@@ -110,36 +217,98 @@ class Network:
             groups.append(group)
         return groups
 
-    # -- messages ----------------------------------------------------------------------------------
+    # -- processes ---------------------------------------------------------------------------------
 
-    def send(
-        self,
-        message: Message,
-        deliver: Callable[[], None],
-        delay_ms: int = 0,
-        lost: Callable[[], None] | None = None,
+    def broker_changed(self, broker: NetworkProcess) -> None:
+        """The process of a broker was resumed, or has ended: what waited for it goes on."""
+        if broker.state != PAUSED:
+            for each in self._waiting.pop(broker.node_id, ()):
+                self._timers.call_at(self._now_ms(), each)
+
+    def _when_running(
+        self, node_id: int, epoch: int | None, call: Callable[[], None], ended: Callable[[], None]
     ) -> None:
-        """Hand `message` over by calling `deliver` when it arrives, or `lost` when it does not.
+        """Call `call` as soon as the process with this broker epoch runs, or `ended`."""
+        process = self._processes.get(node_id)
+        if process is None or process.epoch != epoch or process.state not in (RUNNING, PAUSED):
+            ended()
+        elif process.state == RUNNING:
+            call()
+        else:
+            again = partial(self._when_running, node_id, epoch, call, ended)
+            self._waiting.setdefault(node_id, []).append(again)
 
-        A real sender would not learn of the loss. Here `lost` sets the timer by which the sender
-        gives up waiting, which most messages then do without.
+    def _epoch(self, node_id: int) -> int | None:
+        process = self._processes.get(node_id)
+        return None if process is None else process.epoch
+
+    # -- hops --------------------------------------------------------------------------------------
+
+    def send(self, hop: Hop) -> None:
+        """Send a request."""
+        hop.sender_epoch = self._epoch(hop.sender)
+        self._when_running(hop.sender, hop.sender_epoch, partial(self._send, hop), hop.lost)
+
+    def _send(self, hop: Hop) -> None:
+        hop.receiver_epoch = self._epoch(hop.receiver)
+        if self.interceptor is None:
+            self.carry_request(hop, hop.arrive, hop.unreached)
+        else:
+            self.interceptor.on_send(hop)
+
+    def answer(self, hop: Hop, answer: Any, late_ms: int = 0) -> None:
+        """Send the answer to a hop back, `late_ms` later than the link would have it.
+
+        A broker that sent the request to itself has the answer at once.
         """
-        link = (message.sender, message.receiver)
-        is_lost = link in self._down
-        for hook in () if is_lost else self.hooks:
-            verdict = hook(message)
-            is_lost |= verdict == LOSE
-            delay_ms += max(verdict or 0, 0)
+        send = partial(self._answer, hop, answer, late_ms)
+        self._when_running(hop.receiver, hop.receiver_epoch, send, hop.unreached)
 
-        def arrive() -> None:
-            if link not in self._down:
-                deliver()
-            elif lost is not None:
-                lost()
+    def _answer(self, hop: Hop, answer: Any, late_ms: int) -> None:
+        if hop.intercepted is not None:
+            hop.intercepted.answered(answer, late_ms)
+        elif hop.sender == hop.receiver:
+            hop.take(answer)
+        else:
+            self.carry_answer(hop, partial(hop.take, answer), hop.lost, late_ms)
 
-        if not is_lost:
-            self._timers.call_at(self._now_ms() + self._delays.get(link, 0) + delay_ms, arrive)
-        elif lost is not None:
+    def carry_request(
+        self,
+        hop: Hop,
+        deliver: Callable[[], None],
+        lost: Callable[[], None],
+        delay_ms: int = 0,
+    ) -> None:
+        """Call `deliver` when the request arrives at its receiver, or `lost` if it does not."""
+        receiver, epoch = hop.receiver, hop.receiver_epoch
+        arrive = partial(self._when_running, receiver, epoch, deliver, lost)
+        self._carry((hop.sender, receiver), arrive, lost, delay_ms)
+
+    def carry_answer(
+        self,
+        hop: Hop,
+        deliver: Callable[[], None],
+        lost: Callable[[], None],
+        delay_ms: int = 0,
+    ) -> None:
+        """Call `deliver` when the answer arrives at the sender, or `lost` if it does not."""
+        sender, epoch = hop.sender, hop.sender_epoch
+        arrive = partial(self._when_running, sender, epoch, deliver, lost)
+        self._carry((hop.receiver, sender), arrive, lost, delay_ms)
+
+    def _carry(
+        self, link: Link, arrive: Callable[[], None], lost: Callable[[], None], delay_ms: int
+    ) -> None:
+        if link in self._down:
+            lost()
+        else:
+            due_ms = self._now_ms() + self._delays.get(link, 0) + delay_ms
+            self._timers.call_at(due_ms, partial(self._arrive, link, arrive, lost))
+
+    def _arrive(self, link: Link, arrive: Callable[[], None], lost: Callable[[], None]) -> None:
+        if link not in self._down:
+            arrive()
+        else:
             lost()
 
 

@@ -126,14 +126,20 @@ def place_replicas(
     if replication_factor <= 0:
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"A partition needs one replica or more, not {replication_factor}.",
+            f"Invalid replication factor {replication_factor}: the replication factor must be "
+            "positive.",
         )
     if all(broker.fenced for broker in brokers):
-        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, "No broker is alive.")
+        raise ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "All brokers are currently fenced, or have all their log directories cordoned.",
+        )
     if replication_factor > len(brokers):
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"{replication_factor} replicas need as many brokers; there are {len(brokers)}.",
+            f"The target replication factor of {replication_factor} cannot be reached because only "
+            f"{len(brokers)} broker(s) are registered or some brokers have all their log "
+            "directories cordoned.",
         )
     placer = _Placer(brokers, ids)
     return [placer.place(replication_factor) for _ in range(partition_count)]

@@ -121,13 +121,15 @@ class FollowerState:
         (Replica.updateFetchStateOrThrow).
         """
         self.broker_epoch = broker_epoch
+        caught_up_ms = 0
         if offset >= leader_end_offset:
-            self.caught_up_ms = max(self.caught_up_ms, now_ms)
+            caught_up_ms = now_ms
         elif offset >= self.last_fetch_end_offset:
-            self.caught_up_ms = max(self.caught_up_ms, self.last_fetch_ms)
+            caught_up_ms = self.last_fetch_ms
+        self.caught_up_ms = max(self.caught_up_ms, caught_up_ms)
         self.fetched_offset = offset
         self.fetched_log_start = log_start
-        self.last_fetch_end_offset = max(leader_end_offset, self.last_fetch_end_offset)
+        self.last_fetch_end_offset = max(self.last_fetch_end_offset, leader_end_offset)
         self.last_fetch_ms = now_ms
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_ms_max: int) -> bool:

@@ -20,60 +20,98 @@ Source: ReplicaManager, ReplicaFetcherManager.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from mockbroker.core.broker_life import RUNNING
+from mockbroker.core.brokers.broker_life import RUNNING
 from mockbroker.core.events import FollowerFetched, LogTruncated, WatermarkMoved
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.partition import NO_LEADER, Partition, PartitionKey
-from mockbroker.core.replication.alter_partition import AlterPartition, alter_partition
+from mockbroker.core.replication.alter_partition import AlterPartition, AlterPartitionHop
 from mockbroker.core.replication.fetcher import (
     Advanced,
     Answer,
-    AskEpochEnd,
     Effect,
     Event,
     Fetch,
     Follow,
     Halt,
+    OffsetForLeaderEpoch,
     Pause,
     Question,
-    Refused,
     ReplicaFetcher,
+    RetryDue,
     Truncated,
     Truncation,
-    Woken,
+)
+from mockbroker.core.replication.follower_hops import (
+    AnyFollowerHop,
+    FetchHop,
+    OffsetForLeaderEpochHop,
 )
 from mockbroker.core.replication.leader import LeaderReplication
-from mockbroker.core.replication.network import Message, Network
-from mockbroker.core.replication.replica import NEVER, UNKNOWN_EPOCH, FollowerState, Replica
-from mockbroker_protocol import ErrorCode
+from mockbroker.core.replication.partition import NO_LEADER, Partition, PartitionKey
+from mockbroker.core.replication.replica import NEVER, FollowerState, Replica
+from mockbroker_protocol import ApiKey, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.replication.partition import LogMaintenance, PartitionRecorder
+    from mockbroker.core.services import Services
 
 STEPWISE = "stepwise"
-ALTER_PARTITION = "AlterPartition"
-_NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+_FETCH = ApiKey.FETCH
+
+
+class FetchLimits(NamedTuple):
+    """What followers' fetches ask for, by the broker configs, and what a leader gives them."""
+
+    wait_ms_max: int
+    bytes_min: int
+    bytes_max: int
+    partition_bytes_max: int
 
 
 class ReplicaManager:
     """The replicas of one cluster's brokers, and the network that they fetch over."""
 
-    __slots__ = ("_cluster", "_held", "_lag_ms", "_leading", "_limited", "_stepwise", "network")
+    __slots__ = (
+        "_fetch_limits",
+        "_fetch_limits_version",
+        "_held",
+        "_lag_ms",
+        "_leading",
+        "_limited",
+        "_stepwise",
+        "configs",
+        "log_manager",
+        "metadata",
+        "network",
+        "on_alter_partition",
+        "recorder",
+        "runtime",
+        "walks_all_records",
+    )
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self.network = Network(cluster.timers, cluster.now_ms)
+    def __init__(self, services: Services, log_manager: LogMaintenance) -> None:
+        self.runtime = services.runtime
+        self.configs = services.configs
+        self.metadata = services.metadata
+        self.network = services.network
+        self.log_manager = log_manager
+        self.recorder: PartitionRecorder | None = None
+        # Carries a leader's AlterPartition out, as the controller; set with the controller.
+        self.on_alter_partition: Callable[[AlterPartition], ErrorCode]
+        # Whether appends look at every record rather than at headers alone where those suffice.
+        self.walks_all_records = self.configs.get("record.validation") == "always"
         # Partitions whose leaders have followers with a log of their own.
         self._leading: dict[Partition, LeaderReplication] = {}
-        self._stepwise: bool = cluster.config("mockbroker.replication") == STEPWISE
+        self._stepwise: bool = self.configs.get("mockbroker.replication") == STEPWISE
         # Rules: followers that do not fetch, and those that get answers late.
         self._held: set[tuple[PartitionKey, int]] = set()
         self._lag_ms: dict[tuple[PartitionKey, int], int] = {}
         self._limited: set[PartitionKey] = set()  # those whose high watermark is held
+        self._fetch_limits: FetchLimits | None = None
+        self._fetch_limits_version = 0  # of the configs that they were read from
 
     # -- what is possible --------------------------------------------------------------------------
 
@@ -87,30 +125,13 @@ class ReplicaManager:
         """Whether every follower has a replica of its own, always."""
         return self._stepwise
 
-    def is_running(self, node_id: int) -> bool:
-        """Whether the process of a broker is there and not paused."""
-        broker = self._cluster.processes.get(node_id)
-        return broker is not None and broker.state == RUNNING
-
-    def may_be_in_sync(self, partition: Partition, state: FollowerState) -> bool:
-        """Whether the controller would take a follower into the ISR, as the leader knows it: its
-        broker is alive (KIP-841), and still the process that fetched (KIP-903).
-        """
-        image = self._cluster.image_of(partition.leader_id)
-        if not image.is_active(state.node_id):
-            return False
-        broker = image.brokers[state.node_id]
-        return state.broker_epoch in (UNKNOWN_EPOCH, broker.epoch) and broker.log_dirs.has(
-            partition
-        )
-
     def can_fetch(self, partition: Partition, node_id: int) -> bool:
         """Whether a follower can ask its leader: both run, and both ways between them are up."""
         leader_id = partition.leader_id
-        processes = self._cluster.processes
+        processes = self.metadata.processes
         return (
-            self.is_running(leader_id)
-            and self.is_running(node_id)
+            self.metadata.is_running(leader_id)
+            and self.metadata.is_running(node_id)
             and self.network.is_up(node_id, leader_id)
             and self.network.is_up(leader_id, node_id)
             and (partition.key, node_id) not in self._held
@@ -120,20 +141,20 @@ class ReplicaManager:
 
     def needs_own_copy(self, partition: Partition, node_id: int) -> bool:
         """Whether a follower cannot share the leader's log."""
-        cluster, leader_id = self._cluster, partition.leader_id
-        if not cluster.hears_controller(node_id):
+        metadata, leader_id = self.metadata, partition.leader_id
+        if not metadata.has_newest_image(node_id):
             return True
         if leader_id == NO_LEADER:
             return False  # nothing is appended: the last leader's log is as good as a copy
         return (
             self._stepwise
             or node_id not in partition.isr
-            or not self.is_running(node_id)
-            or not cluster.hears_controller(leader_id)
-            or not self.network.is_direct(node_id, leader_id)
+            or not metadata.is_running(node_id)
+            or not metadata.has_newest_image(leader_id)
+            or not self.network.is_direct(node_id, leader_id, _FETCH, partition)
             or (partition.key, node_id) in self._held
             or (partition.key, node_id) in self._lag_ms
-            or not cluster.processes[node_id].log_dirs.has(partition)
+            or not metadata.processes[node_id].log_dirs.has(partition)
         )
 
     # -- rules -------------------------------------------------------------------------------------
@@ -156,14 +177,13 @@ class ReplicaManager:
 
     def has_lagged(self, partition: Partition, node_id: int) -> None:
         """Let the leader count a follower as one that has lagged for too long."""
-        state = self._cluster.led(partition).followers.get(node_id)
+        state = self.metadata.led(partition).followers.get(node_id)
         if state is not None:
             state.caught_up_ms = NEVER
 
     def _rules_changed(self, partition: Partition) -> None:
-        for known in self._cluster.metadata.partitions():
-            if known.key == partition.key:
-                self.assignment_changed(known)
+        for known in self.metadata.objects_of(partition):
+            self.assignment_changed(known)
 
     def drop_rules(self) -> None:
         """No rule is in force any more. For clusters whose partitions are all gone."""
@@ -177,20 +197,26 @@ class ReplicaManager:
         partition.high_watermark_limit = offset
         self._limited.add(partition.key)
 
-    def unlimit(self, partition: Partition) -> None:
+    def remove_limit(self, partition: Partition) -> None:
         """Let the high watermark go to where it belongs."""
         partition.high_watermark_limit = None
         self._limited.discard(partition.key)
-        if self._cluster.is_led_here(partition) and partition.advance_high_watermark():
+        if self.metadata.is_led_here(partition) and partition.advance_high_watermark():
             partition.notify()
 
     # -- changes -----------------------------------------------------------------------------------
 
     def partitions_created(self, partitions: Iterable[Partition]) -> None:
-        """New partitions: a broker that is not there has no more than an empty replica."""
-        processes = self._cluster.processes
+        """New partitions: a broker that is not there, or is paused and not fenced yet, has an
+        empty replica.
+        """
+        processes, newest = self.metadata.processes, self.metadata.image
         several_dirs = any(broker.log_dirs.are_several for broker in processes.values())
-        apart = self._stepwise or not self.network.is_quiet
+        apart = (
+            self._stepwise
+            or not self.network.is_quiet
+            or not all(b.state == RUNNING and b.image is newest for b in processes.values())
+        )
         for partition in partitions:
             if several_dirs:
                 for node_id in partition.replicas:
@@ -208,28 +234,30 @@ class ReplicaManager:
                 partition.followers.pop(node_id, None)
                 self._held.discard((partition.key, node_id))
                 self._lag_ms.pop((partition.key, node_id), None)
-                broker = self._cluster.processes.get(node_id)
+                broker = self.metadata.processes.get(node_id)
                 if broker is not None:
                     broker.log_dirs.forget(partition)
         for node_id in replicas:
             if node_id not in former:
                 partition.own_replicas[node_id] = Replica(node_id, ReplicaLog(), 0)
-                if self._cluster.is_led_here(partition):
+                if self.metadata.is_led_here(partition):
                     partition.followers[node_id] = FollowerState(node_id)
 
     def assignment_changed(self, partition: Partition) -> None:
         """The leader, the ISR, the replicas or a rule changed: let followers fetch or stop."""
-        cluster = self._cluster
-        if cluster.recorder is not None:
-            cluster.recorder.partition_changed(partition)
-        led_here = cluster.is_led_here(partition)
-        metadata = cluster.metadata
-        if metadata.all_hear or cluster.image.partition_by_id(*partition.key) is partition:
+        if self.recorder is not None:
+            self.recorder.partition_changed(partition)
+        metadata = self.metadata
+        led_here = metadata.is_led_here(partition)
+        if (
+            metadata.all_have_newest_image
+            or metadata.image.partition_by_id(*partition.key) is partition
+        ):
             self._separate(partition, led_here=led_here)
         leading = self._leading.get(partition)
         if led_here and partition.followers:
             if leading is None:
-                leading = self._leading[partition] = LeaderReplication(cluster, partition)
+                leading = self._leading[partition] = LeaderReplication(self, partition)
             leading.reconcile()
         elif leading is not None:
             self.forget(partition)
@@ -239,7 +267,7 @@ class ReplicaManager:
 
     def _separate(self, partition: Partition, *, led_here: bool) -> None:
         """Give replicas to the followers that cannot share the leader's log any longer."""
-        now_ms, log = self._cluster.now_ms(), partition.log
+        now_ms, log = self.runtime.now_ms(), partition.log
         for node_id in partition.replicas:
             if (
                 node_id != partition.leader_id
@@ -260,15 +288,15 @@ class ReplicaManager:
         if (
             replica is None
             or state is None
-            or node_id not in partition.isr
             or not state.fetched_offset == end_offset == replica.log.end_offset
             or self.needs_own_copy(partition, node_id)
         ):
             return
         del partition.own_replicas[node_id]
         del partition.followers[node_id]
-        if self._cluster.recorder is not None:
-            self._cluster.recorder.partition_changed(partition)
+        replica.fetcher = None  # each has the other: so both go at once, log and all
+        if self.recorder is not None:
+            self.recorder.partition_changed(partition)
         if not partition.followers:
             self.forget(partition)
 
@@ -282,13 +310,13 @@ class ReplicaManager:
 
     def broker_changed(self, node_id: int) -> None:
         """A broker, or the way to it, came or went."""
-        for partition in list(self._cluster.metadata.partitions()):
+        for partition in list(self.metadata.partitions()):
             if node_id in partition.replicas:
                 self.assignment_changed(partition)
 
     def links_changed(self) -> None:
         """Ways between brokers were cut, slowed down or healed."""
-        for partition in list(self._cluster.metadata.partitions()):
+        for partition in list(self.metadata.partitions()):
             if len(partition.replicas) > 1:
                 self.assignment_changed(partition)
 
@@ -302,7 +330,7 @@ class ReplicaManager:
             replica.fetcher = ReplicaFetcher(
                 replica,
                 partition.topic.configs.roll_limits,
-                Truncation(self._cluster.config("mockbroker.replication.truncation")),
+                Truncation(self.configs.get("mockbroker.replication.truncation")),
             )
         if self.can_fetch(partition, node_id):
             event: Event = Follow(partition.leader_id, partition.leader_epoch)
@@ -312,81 +340,72 @@ class ReplicaManager:
 
     def _handle(self, key: PartitionKey, replica: Replica, event: Event) -> None:
         """Put an event to a follower's machine, and do what that wants done."""
-        partition = self._cluster.image_of(replica.node_id).partition_by_id(*key)
+        partition = self.metadata.image_of(replica.node_id).partition_by_id(*key)
         if (
             partition is None
             or replica.fetcher is None
             or partition.own_replicas.get(replica.node_id) is not replica
         ):
             return  # the replica is gone, or shares its leader's log
-        for effect in replica.fetcher.handle(event, self._cluster.now_ms()):
+        for effect in replica.fetcher.handle(event, self.runtime.now_ms()):
             self._perform(partition, replica, effect)
 
     def _perform(self, partition: Partition, replica: Replica, effect: Effect) -> None:
         match effect:
-            case Fetch() | AskEpochEnd():
+            case Fetch() | OffsetForLeaderEpoch():
                 self._ask(partition, replica, effect)
             case Pause(number):
-                backoff_ms = self._cluster.config_int("replica.fetch.backoff.ms")
+                backoff_ms = self.configs.get_int("replica.fetch.backoff.ms")
                 self._wake_after(partition.key, replica, number, backoff_ms)
             case Truncated(former, offset):
-                self._tell_truncation(partition, replica.node_id, former, offset)
+                self._emit_truncation(partition, replica.node_id, former, offset)
                 partition.notify()
             case Advanced(former):
-                self._tell_watermark(partition, replica, former)
+                self._emit_watermark(partition, replica, former)
                 partition.notify()
 
     def _wake_after(self, key: PartitionKey, replica: Replica, number: int, delay_ms: int) -> None:
-        due_ms = self._cluster.now_ms() + delay_ms
-        self._cluster.timers.call_at(due_ms, partial(self._handle, key, replica, Woken(number)))
+        due_ms = self.runtime.now_ms() + delay_ms
+        self.runtime.timers.call_at(due_ms, partial(self._handle, key, replica, RetryDue(number)))
 
     def _ask(self, partition: Partition, replica: Replica, question: Question) -> None:
         """Send a follower's question to its leader."""
-        node_id, leader_id = replica.node_id, question.leader_id
         if isinstance(question, Fetch):
-            self._tell_fetch(partition, node_id, question)
-        message = _message(partition, node_id, leader_id, type(question).__name__)
-        broker_epoch = self._cluster.processes[node_id].epoch
-        arrive = partial(self._asked, partition.key, replica, question, broker_epoch)
-        lost = partial(self._lose, partition.key, replica, question.number)
-        self.network.send(message, arrive, lost=lost)
+            self._emit_fetch(partition, replica.node_id, question)
+            self.network.send(FetchHop(self, partition, replica, question))
+        else:
+            self.network.send(OffsetForLeaderEpochHop(self, partition, replica, question))
 
-    def _lose(self, key: PartitionKey, replica: Replica, number: int) -> None:
+    def unanswered(self, hop: AnyFollowerHop) -> None:
         """A question or its answer is lost: the follower gives up waiting after a while."""
-        timeout_ms = self._cluster.config_int("replica.socket.timeout.ms")
-        self._wake_after(key, replica, number, timeout_ms)
+        timeout_ms = self.configs.get_int("replica.socket.timeout.ms")
+        self._wake_after(hop.key, hop.replica, hop.question.number, timeout_ms)
 
-    def _asked(
-        self, key: PartitionKey, replica: Replica, question: Question, broker_epoch: int
-    ) -> None:
+    def asked(self, hop: AnyFollowerHop) -> None:
         """A follower's question has arrived at the broker that it was sent to.
 
         One that the follower waits for no longer was sent over a connection that is closed by now.
         """
-        leader_id = question.leader_id
-        if replica.fetcher is None or not replica.fetcher.is_asking(question.number):
+        fetcher = hop.replica.fetcher
+        if fetcher is None or not fetcher.is_asking(hop.question.number):
             return
-        partition = self._cluster.image_of(leader_id).partition_by_id(*key)
-        if partition is None or not self.is_running(leader_id):
-            self._lose(key, replica, question.number)
+        partition = self.metadata.image_of(hop.receiver).partition_by_id(*hop.key)
+        if partition is None:
+            self.unanswered(hop)
             return
         leading = self._leading.get(partition)
-        if leading is None or partition.leader_id != leader_id:
-            self.answer(partition, replica, Refused(question.number, _NOT_LEADER), leader_id)
+        if leading is None or partition.leader_id != hop.receiver:
+            self.answer(hop, hop.refused(ErrorCode.NOT_LEADER_OR_FOLLOWER))
         else:
-            leading.asked(replica, question, broker_epoch)
+            leading.asked(hop)
 
-    def answer(
-        self, partition: Partition, replica: Replica, answer: Answer, sender: int | None = None
-    ) -> None:
-        """Send an answer to a follower: from the partition's leader, or from `sender`."""
-        sender = partition.leader_id if sender is None else sender
-        node_id = replica.node_id
-        message = _message(partition, sender, node_id, type(answer).__name__)
-        lag_ms = self._lag_ms.get((partition.key, node_id), 0)
-        arrive = partial(self._handle, partition.key, replica, answer)
-        lost = partial(self._lose, partition.key, replica, answer.number)
-        self.network.send(message, arrive, lag_ms, lost)
+    def answer(self, hop: AnyFollowerHop, answer: Answer) -> None:
+        """Send an answer to a follower, as late as a rule lets it get its answers."""
+        self.network.answer(hop, answer, self._lag_ms.get((hop.key, hop.sender), 0))
+
+    def answered(self, hop: AnyFollowerHop, answer: Answer) -> None:
+        """An answer is with the follower."""
+        self._handle(hop.key, hop.replica, answer)
 
     # -- leaders and the controller ----------------------------------------------------------------
 
@@ -401,37 +420,45 @@ class ReplicaManager:
         A request that is lost is given up after `request.timeout.ms`. A leader that has lost the
         controller sends none until it is back.
         """
-        cluster, network = self._cluster, self.network
-        leader_id, controller_id = request.node_id, cluster.controller_id
-        if not cluster.hears_controller(leader_id):
+        metadata, network = self.metadata, self.network
+        leader_id, controller_id = request.node_id, metadata.image.controller_id
+        if not metadata.has_newest_image(leader_id):
             return
-        if leader_id == controller_id or network.is_direct(leader_id, controller_id):
-            answered(alter_partition(cluster, request))
+        if network.is_direct(leader_id, controller_id, ApiKey.ALTER_PARTITION, partition):
+            answered(self.on_alter_partition(request))
             return
-        timeout_ms = cluster.config_int("request.timeout.ms")
-        timer = cluster.timers.call_at(
-            cluster.now_ms() + timeout_ms, partial(answered, ErrorCode.REQUEST_TIMED_OUT)
+        timeout_ms = self.configs.get_int("request.timeout.ms")
+        timer = self.runtime.timers.call_at(
+            self.runtime.now_ms() + timeout_ms, partial(answered, ErrorCode.REQUEST_TIMED_OUT)
         )
 
         def back(error: ErrorCode) -> None:
             timer.cancel()
             answered(error)
 
-        def arrive() -> None:
-            if cluster.controller_id == controller_id and self.is_running(controller_id):
-                error = alter_partition(cluster, request)
-                answer = _message(partition, controller_id, leader_id, ALTER_PARTITION)
-                network.send(answer, partial(back, error))
+        network.send(AlterPartitionHop(metadata, network, request, self.on_alter_partition, back))
 
-        network.send(_message(partition, leader_id, controller_id, ALTER_PARTITION), arrive)
+    # -- events -----------------------------------------------------------------------------------
 
-    # -- telling -----------------------------------------------------------------------------------
+    @property
+    def fetch_limits(self) -> FetchLimits:
+        """The limits of followers' fetches, as the broker configs are now."""
+        limits, version = self._fetch_limits, self.configs.version
+        if limits is None or version != self._fetch_limits_version:
+            config = self.configs.get_int
+            limits = self._fetch_limits = FetchLimits(
+                config("replica.fetch.wait.max.ms"),
+                config("replica.fetch.min.bytes"),
+                config("replica.fetch.response.max.bytes"),
+                config("replica.fetch.max.bytes"),
+            )
+            self._fetch_limits_version = version
+        return limits
 
-    def _tell_fetch(self, partition: Partition, node_id: int, fetch: Fetch) -> None:
-        config = self._cluster.config_int
-        self._cluster.tell(
+    def _emit_fetch(self, partition: Partition, node_id: int, fetch: Fetch) -> None:
+        self.runtime.emit(
             FollowerFetched(
-                self._cluster.now_ms(),
+                self.runtime.now_ms(),
                 partition.topic.name,
                 partition.index,
                 node_id,
@@ -439,18 +466,15 @@ class ReplicaManager:
                 fetch.leader_epoch,
                 fetch.offset,
                 fetch.last_epoch,
-                config("replica.fetch.wait.max.ms"),
-                config("replica.fetch.min.bytes"),
-                config("replica.fetch.response.max.bytes"),
-                config("replica.fetch.max.bytes"),
+                *self.fetch_limits,
             )
         )
 
-    def _tell_watermark(self, partition: Partition, replica: Replica, former: int) -> None:
-        if self._cluster.on_event and former != replica.high_watermark:
-            self._cluster.tell(
+    def _emit_watermark(self, partition: Partition, replica: Replica, former: int) -> None:
+        if self.runtime.on_event and former != replica.high_watermark:
+            self.runtime.emit(
                 WatermarkMoved(
-                    self._cluster.now_ms(),
+                    self.runtime.now_ms(),
                     partition.topic.name,
                     partition.index,
                     replica.node_id,
@@ -460,12 +484,8 @@ class ReplicaManager:
                 )
             )
 
-    def _tell_truncation(
+    def _emit_truncation(
         self, partition: Partition, node_id: int, former: int, offset: int
     ) -> None:
-        now_ms, topic = self._cluster.now_ms(), partition.topic.name
-        self._cluster.tell(LogTruncated(now_ms, topic, partition.index, node_id, former, offset))
-
-
-def _message(partition: Partition, sender: int, receiver: int, what: str) -> Message:
-    return Message(sender, receiver, what, partition.topic.name, partition.index)
+        now_ms, topic = self.runtime.now_ms(), partition.topic.name
+        self.runtime.emit(LogTruncated(now_ms, topic, partition.index, node_id, former, offset))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.replication.partition import Partition
 
 RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 NO_PREFERENCE = -1
@@ -24,7 +24,7 @@ def preferred_replica(
     """
     if not rack_id or cluster.config("replica.selector.class") != RACK_AWARE:
         return NO_PREFERENCE
-    image = cluster.image_of(partition.leader_id)
+    image = cluster.metadata.image_of(partition.leader_id)
     best = (-1, NO_PREFERENCE)
     for node_id in partition.isr:
         broker = image.brokers.get(node_id)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mockbroker.core.events import (
     BrokerChanged,
+    ChangedTopic,
     ControllerChanged,
     Event,
     IsrChanged,
@@ -31,12 +32,13 @@ from mockbroker.core.events import (
     ReplicasMoved,
     TopicsChanged,
 )
+from mockbroker.core.ids import uuid_text
 from mockbroker.core.log.epoch_cache import NO_EPOCH
-from mockbroker.core.partition import NO_LEADER, Partition
+from mockbroker.core.replication.partition import NO_LEADER, Partition
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.topic import Topic
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.replication.replication_control import ReplicationControl
 
 HISTORY_MAX = 10_000
 
@@ -80,6 +82,19 @@ _DELETION = (
 )
 # The steps of a broker's life by which its replicas come and go.
 _DECIDE_WHO_IS_ALIVE = ("fenced", "unfenced", "unregistered")
+_FOLLOWED = frozenset(
+    (
+        BrokerChanged,
+        ControllerChanged,
+        IsrChanged,
+        LeaderChanged,
+        LogDirFailed,
+        PartitionsMoved,
+        ReplicasChanged,
+        ReplicasMoved,
+        TopicsChanged,
+    )
+)
 
 K = TypeVar("K")
 S = TypeVar("S")
@@ -93,14 +108,14 @@ def partition_state(partition: Partition) -> PartitionState:
     return PartitionState.NEW if partition.leader_epoch == NO_EPOCH else PartitionState.OFFLINE
 
 
-def replica_state(cluster: Cluster, partition: Partition, node_id: int) -> ReplicaState:
+def replica_state(control: ReplicationControl, partition: Partition, node_id: int) -> ReplicaState:
     """What is known of a replica's broker, its directory, and whether it came in sync yet."""
-    broker = cluster.brokers.get(node_id)
+    broker = control.image.brokers.get(node_id)
     if broker is None or broker.fenced or not broker.log_dirs.has(partition):
         return ReplicaState.OFFLINE
     if partition_state(partition) is PartitionState.NEW:
         return ReplicaState.NEW
-    moving = cluster.reassignments.get((partition.topic.topic_id, partition.index))
+    moving = control.reassignments.get(partition.key)
     if moving is not None and node_id in moving.adding and node_id not in partition.isr:
         return ReplicaState.NEW
     return ReplicaState.ONLINE
@@ -113,24 +128,26 @@ class StateLog:
     the controller.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, control: ReplicationControl) -> None:
         self.history: deque[Event] = deque(maxlen=HISTORY_MAX)
-        self._cluster = cluster
+        self._control = control
         # What is not online, as last told.
         self._partitions: dict[Key, PartitionState] = {}
         self._replicas: dict[tuple[Key, int], ReplicaState] = {}
-        # What happened to topics and is not told yet, while what belongs together goes on.
-        self._created: dict[str, tuple[tuple[int, ...], ...]] = {}
-        self._deleted: list[str] = []
+        # Topics that came or went, and are in no event yet because what did it goes on.
+        self._created: list[Topic] = []
+        self._deleted: list[Topic] = []
         self._together = 0
-        cluster.on_topic_created.append(self._topic_created)
-        cluster.on_topic_deleted.append(self._topic_deleted)
+        control.metadata.on_topic_created.append(self._topic_created)
+        control.metadata.on_topic_deleted.append(self._topic_deleted)
 
     # -- topics ------------------------------------------------------------------------------------
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What happens to topics in this block is told at its end, as one."""
+        """What happens to topics in this block is one event, which comes at its end; the steps of
+        their partitions and replicas follow it.
+        """
         self._together += 1
         try:
             yield
@@ -141,8 +158,7 @@ class StateLog:
 
     def _topic_created(self, topic: Topic) -> None:
         with self.together():
-            self._created[topic.name] = tuple(tuple(each.replicas) for each in topic.partitions)
-        self.partitions_created(topic.partitions)
+            self._created.append(topic)
 
     def partitions_created(self, partitions: Iterable[Partition]) -> None:
         """Partitions came to be, perhaps without a leader for now."""
@@ -166,7 +182,7 @@ class StateLog:
         self, partitions: list[Partition], by_broker: dict[int, list[Partition]]
     ) -> bool:
         """Whether all is as it should be, so that nothing has to be remembered."""
-        brokers = [self._cluster.brokers.get(node_id) for node_id in by_broker]
+        brokers = [self._control.image.brokers.get(node_id) for node_id in by_broker]
         return all(each.leader_id != NO_LEADER for each in partitions) and all(
             broker and not broker.fenced and not broker.log_dirs.failed for broker in brokers
         )
@@ -179,7 +195,9 @@ class StateLog:
 
     def _topic_deleted(self, topic: Topic) -> None:
         with self.together():
-            self._deleted.append(topic.name)
+            self._deleted.append(topic)
+
+    def _partitions_deleted(self, topic: Topic) -> None:
         self._move_partitions(topic.partitions, PartitionState.OFFLINE)
         for node_id, held in _by_broker(topic.partitions).items():
             self._delete_replicas(held, node_id)
@@ -198,20 +216,26 @@ class StateLog:
             self._replicas.pop((_key(each), node_id), None)
 
     def _tell_topics(self) -> None:
-        created, deleted = self._created, tuple(self._deleted)
-        self._created, self._deleted = {}, []
-        now_ms = self._cluster.now_ms()
-        assignment = {
-            f"{name}-{index}": replicas
-            for name, partitions in created.items()
-            for index, replicas in enumerate(partitions)
-        }
-        self._cluster.tell(TopicsChanged(now_ms, tuple(created), deleted, assignment))
+        created, deleted = self._created, self._deleted
+        self._created, self._deleted = [], []
+        self._control.runtime.emit(
+            TopicsChanged(
+                self._control.runtime.now_ms(),
+                created=tuple(map(_changed, created)),
+                deleted=tuple(map(_changed, deleted)),
+            )
+        )
+        for topic in deleted:
+            self._partitions_deleted(topic)
+        for topic in created:
+            self.partitions_created(topic.partitions)
 
     # -- what else happens -------------------------------------------------------------------------
 
     def follow(self, event: Event) -> None:
         """Something happened, and everybody has heard of it: tell what follows."""
+        if type(event) not in _FOLLOWED:
+            return
         if isinstance(event, ControllerChanged | PartitionsMoved | ReplicasMoved | TopicsChanged):
             self.history.append(event)
         elif isinstance(event, LeaderChanged | IsrChanged):
@@ -221,12 +245,12 @@ class StateLog:
         elif isinstance(event, LogDirFailed) or (
             isinstance(event, BrokerChanged) and event.change in _DECIDE_WHO_IS_ALIVE
         ):
-            for topic in self._cluster.topics.values():
+            for topic in self._control.image.topics.values():
                 held = [each for each in topic.partitions if event.node_id in each.replicas]
                 self._look_at_replicas(held, event.node_id)
 
     def _look_at(self, topic: str, index: int) -> None:
-        partition = self._cluster.partition(topic, index)
+        partition = self._control.metadata.partition(topic, index)
         if partition is None:
             return
         state = partition_state(partition)
@@ -243,7 +267,7 @@ class StateLog:
 
     def _reassign(self, event: ReplicasChanged) -> None:
         """Replicas that are added begin as new ones; those that were removed are deleted."""
-        partition = self._cluster.partition(event.topic, event.partition)
+        partition = self._control.metadata.partition(event.topic, event.partition)
         if partition is None:
             return
         absent, new = ReplicaState.NON_EXISTENT, ReplicaState.NEW
@@ -268,7 +292,7 @@ class StateLog:
 
     def _state_of(self, partition: Partition, node_id: int) -> ReplicaState:
         """The state of now. One whose broker came back is online, in sync or not."""
-        state = replica_state(self._cluster, partition, node_id)
+        state = replica_state(self._control, partition, node_id)
         if state is ReplicaState.NEW and self.replica(partition, node_id) is not state:
             return ReplicaState.ONLINE
         return state
@@ -303,8 +327,10 @@ class StateLog:
             return
         assert former in PARTITION_ENTERED_FROM[state], (former, state)
         indexes = tuple(each.index for each in partitions)
-        name, now_ms = partitions[0].topic.name, self._cluster.now_ms()
-        self._cluster.tell(PartitionsMoved(now_ms, name, indexes, former.value, state.value))
+        name, now_ms = partitions[0].topic.name, self._control.runtime.now_ms()
+        self._control.runtime.emit(
+            PartitionsMoved(now_ms, name, indexes, former.value, state.value)
+        )
 
     def _tell_replicas(
         self,
@@ -317,8 +343,10 @@ class StateLog:
             return
         assert former in REPLICA_ENTERED_FROM[state], (former, state)
         indexes = tuple(each.index for each in partitions)
-        name, now_ms = partitions[0].topic.name, self._cluster.now_ms()
-        self._cluster.tell(ReplicasMoved(now_ms, name, indexes, node_id, former.value, state.value))
+        name, now_ms = partitions[0].topic.name, self._control.runtime.now_ms()
+        self._control.runtime.emit(
+            ReplicasMoved(now_ms, name, indexes, node_id, former.value, state.value)
+        )
 
 
 def _note(states: dict[K, S], key: K, state: S, usual: S) -> None:
@@ -338,3 +366,8 @@ def _by_broker(partitions: Iterable[Partition]) -> dict[int, list[Partition]]:
         for node_id in partition.replicas:
             held.setdefault(node_id, []).append(partition)
     return held
+
+
+def _changed(topic: Topic) -> ChangedTopic:
+    assignment = tuple(tuple(each.replicas) for each in topic.partitions)
+    return ChangedTopic(topic.name, uuid_text(topic.topic_id), assignment)

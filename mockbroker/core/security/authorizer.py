@@ -1,12 +1,12 @@
-"""What the access control lists come to: may this principal do that, from there?
+"""The authorizer: whether the ACLs allow a principal an operation on a resource, from a host.
 
-The rules are those of Kafka's StandardAuthorizer, the one authorizer that is played. Super users
-may do anything. Otherwise, among the bindings that fit principal, host and operation, a denial
-outweighs everything; then whatever is allowed is allowed; and what nothing speaks of is denied,
-unless no binding at all covers the resource and `allow.everyone.if.no.acl.found` is set.
+The rules are those of Kafka's StandardAuthorizer, the only one that is supported. Super users may
+do anything. Otherwise the bindings of the principal, the host and the operation decide: a denial
+outweighs an allowance. Without either the operation is denied, unless no binding covers the
+resource and `allow.everyone.if.no.acl.found` is set.
 
-ALL stands for every operation. Whoever is allowed to read, write, delete or alter is allowed to
-describe, and who may alter configs may describe them; denials imply nothing.
+ALL stands for every operation. An allowed READ, WRITE, DELETE or ALTER implies DESCRIBE, and
+ALTER_CONFIGS implies DESCRIBE_CONFIGS; denials imply nothing.
 
 Source: StandardAuthorizerData, Authorizer.authorizeByResourceType.
 """
@@ -45,17 +45,17 @@ _IMPLIED_BY: dict[Operation, tuple[Operation, ...]] = {
     _O.DESCRIBE_CONFIGS: (_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
 }
 
-# Verdicts kept for repeated questions, until a binding changes; then, or when full, begun anew.
-_VERDICTS_MAX = 20_000
+# Cached results; the cache is cleared when a binding changes, and when it is full.
+_CACHED_MAX = 20_000
 
 # (principal, host, operation, resource type, name)
 _Question = tuple[str, str, Operation, ResourceType, str]
 
 
 class StandardAuthorizer:
-    """Answers for one cluster's bindings. Principals are `User:name`, hosts addresses."""
+    """The authorizer of one cluster's bindings. Principals are `User:name`, hosts addresses."""
 
-    __slots__ = ("_acls", "_allow_by_default", "_verdicts", "super_users")
+    __slots__ = ("_acls", "_allow_by_default", "_cached", "super_users")
 
     def __init__(
         self,
@@ -67,23 +67,23 @@ class StandardAuthorizer:
         self.super_users = frozenset(super_users)
         self._acls = acls
         self._allow_by_default = allow_everyone_if_no_acl_found
-        self._verdicts: dict[_Question, bool] = {}
-        acls.on_change.append(self._verdicts.clear)
+        self._cached: dict[_Question, bool] = {}
+        acls.on_change.append(self._cached.clear)
 
     def allows(
         self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str
     ) -> bool:
         """Whether an operation on a resource is allowed, as things stand now."""
         question = (principal, host, operation, kind, name)
-        known = self._verdicts.get(question)
+        known = self._cached.get(question)
         if known is not None:
             return known
-        if len(self._verdicts) >= _VERDICTS_MAX:
-            self._verdicts.clear()
-        verdict = self._verdicts[question] = self._judge(*question)
-        return verdict
+        if len(self._cached) >= _CACHED_MAX:
+            self._cached.clear()
+        allowed = self._cached[question] = self._authorize(*question)
+        return allowed
 
-    def _judge(
+    def _authorize(
         self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str
     ) -> bool:
         if principal in self.super_users:
@@ -158,7 +158,7 @@ def parse_principals(text: str) -> list[str]:
 def configured(static: Mapping[str, str], acls: AclStore) -> StandardAuthorizer | None:
     """The authorizer that a cluster's configs ask for; None for none.
 
-    Raises ConfigError for one that is not played, and for super users that are no principals.
+    Raises ConfigError for any other one, and for super users that are no principals.
     """
     name = static.get(CLASS_NAME, "").strip()
     if name == STANDARD_AUTHORIZER:
@@ -166,7 +166,7 @@ def configured(static: Mapping[str, str], acls: AclStore) -> StandardAuthorizer 
         allow_everyone = static.get(ALLOW_EVERYONE, "").strip().lower() == "true"
         return StandardAuthorizer(acls, super_users, allow_everyone_if_no_acl_found=allow_everyone)
     if name:
-        raise ConfigError(CLASS_NAME, f"the one authorizer that is played is {STANDARD_AUTHORIZER}")
+        raise ConfigError(CLASS_NAME, f"the only supported authorizer is {STANDARD_AUTHORIZER}")
     return None
 
 

@@ -25,7 +25,8 @@ from mockbroker.core.ids import uuid_text
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.configs.values import ClusterConfigs
+    from mockbroker.core.runtime import Runtime
     from mockbroker.core.security.sasl.scram import DelegatedCredential
     from mockbroker.core.security.sasl.scram_credential import ScramCredential, ScramMechanism
 
@@ -57,11 +58,11 @@ class DelegationToken(Struct, frozen=True):
 class DelegationTokens:
     """The tokens of a cluster, by their ids. Refusals are `ApiError`s without a message."""
 
-    __slots__ = ("_by_hmac", "_cluster", "_credentials", "_sweeping", "tokens")
+    __slots__ = ("_by_hmac", "_configs", "_credentials", "_runtime", "_sweeping", "tokens")
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, runtime: Runtime, configs: ClusterConfigs) -> None:
         self.tokens: dict[str, DelegationToken] = {}
-        self._cluster = cluster
+        self._runtime, self._configs = runtime, configs
         self._by_hmac: dict[bytes, str] = {}
         # What a login compares with, made at the first one: it is as slow as passwords ought to be.
         self._credentials: dict[tuple[str, ScramMechanism], ScramCredential] = {}
@@ -70,13 +71,13 @@ class DelegationTokens:
     @property
     def enabled(self) -> bool:
         """Whether there is a secret key."""
-        return bool(self._cluster.config(SECRET_KEY))
+        return bool(self._configs.get(SECRET_KEY))
 
     def hmac(self, token_id: str) -> bytes:
         """The token's secret."""
         import hmac  # takes a while to load, and most clusters have no tokens
 
-        key = str(self._cluster.config(SECRET_KEY))
+        key = str(self._configs.get(SECRET_KEY))
         return hmac.digest(key.encode(), token_id.encode(), "sha512")
 
     def create(
@@ -84,17 +85,17 @@ class DelegationTokens:
     ) -> DelegationToken:
         """A fresh token. A lifetime that is not positive stands for the longest that is allowed."""
         self._check_enabled()
-        cluster, now_ms = self._cluster, self._cluster.now_ms()
+        now_ms = self._runtime.now_ms()
         names = tuple(renewers)
         if any(name.partition(":")[0] != USER_TYPE for name in names):
             raise ApiError(ErrorCode.INVALID_PRINCIPAL_TYPE)
-        lifetime_ms = cluster.config_int("delegation.token.max.lifetime.ms")
+        lifetime_ms = self._configs.get_int("delegation.token.max.lifetime.ms")
         if max_lifetime_ms > 0:
             lifetime_ms = min(lifetime_ms, max_lifetime_ms)
         max_ms = min(now_ms + lifetime_ms, _TIMESTAMP_MAX)
-        renewal_ms = cluster.config_int("delegation.token.expiry.time.ms")
+        renewal_ms = self._configs.get_int("delegation.token.expiry.time.ms")
         token = DelegationToken(
-            token_id=uuid_text(cluster.ids.uuid()),
+            token_id=uuid_text(self._runtime.ids.uuid()),
             owner=owner,
             requester=requester,
             renewers=names,
@@ -108,12 +109,12 @@ class DelegationTokens:
     def renew(self, secret: bytes, principal: str, period_ms: int) -> int:
         """Prolong a token by at most the configured time; its new expiry."""
         token = self._find(secret)
-        now_ms = self._cluster.now_ms()
+        now_ms = self._runtime.now_ms()
         if token.expired(now_ms):
             raise ApiError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
         if not token.is_of(principal):
             raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
-        renewal_ms = self._cluster.config_int("delegation.token.expiry.time.ms")
+        renewal_ms = self._configs.get_int("delegation.token.expiry.time.ms")
         if period_ms > 0:
             renewal_ms = min(renewal_ms, period_ms)
         return self._expire_at(token, now_ms + renewal_ms)
@@ -123,7 +124,7 @@ class DelegationTokens:
         token = self._find(secret)
         if not token.is_of(principal):
             raise ApiError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
-        now_ms = self._cluster.now_ms()
+        now_ms = self._runtime.now_ms()
         if period_ms < 0:
             self._drop(token)
             return now_ms
@@ -147,7 +148,7 @@ class DelegationTokens:
 
         found = self._credentials.get((token_id, mechanism))
         if found is None:
-            ids = self._cluster.ids
+            ids = self._runtime.ids
             salt = b"".join(ids.bits64().to_bytes(8, "big") for _ in range(_SALT_WORDS))
             password = b64encode(self.hmac(token_id)).decode()
             found = from_password(mechanism, password, salt)
@@ -164,7 +165,7 @@ class DelegationTokens:
 
     def sweep(self) -> list[DelegationToken]:
         """Drop the tokens that have expired; which they were."""
-        now_ms = self._cluster.now_ms()
+        now_ms = self._runtime.now_ms()
         gone = self.find(lambda token: token.expired(now_ms))
         for token in gone:
             self._drop(token)
@@ -203,8 +204,8 @@ class DelegationTokens:
 
     def _sweep_later(self) -> None:
         self._sweeping = True
-        every_ms = self._cluster.config_int("delegation.token.expiry.check.interval.ms")
-        self._cluster.timers.call_at(self._cluster.now_ms() + every_ms, self._sweep_in_turn)
+        every_ms = self._configs.get_int("delegation.token.expiry.check.interval.ms")
+        self._runtime.timers.call_at(self._runtime.now_ms() + every_ms, self._sweep_in_turn)
 
     def _sweep_in_turn(self) -> None:
         self._sweeping = False

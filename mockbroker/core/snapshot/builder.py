@@ -81,8 +81,7 @@ class Builder:
                 self._drop_logs(former_image, partition_change.image)
 
     def _drop_logs(self, former: PartitionImage, now: PartitionImage | None) -> None:
-        kept = _logs_of(now) if now is not None else set()
-        for log_id in _logs_of(former) - kept:
+        for log_id in former.log_ids - (set() if now is None else now.log_ids):
             self._logs.pop(log_id, None)
 
     def image(self) -> ClusterImage:
@@ -97,7 +96,7 @@ class Builder:
             for index in sorted(by_index):
                 partition = self._readable(by_index[index])
                 partitions.append(partition)
-                for log_id in _logs_of(partition):
+                for log_id in partition.log_ids:
                     logs[log_id] = LogImage(self._logs[log_id], self._high_watermarks[log_id])
             topics.append(TopicImage(name, topic_id, overrides, partitions))
         ids = IdsImage(state_after(self._ids.state, DRAWS_SINCE), self._ids.producer_block)
@@ -105,7 +104,7 @@ class Builder:
 
     def _readable(self, partition: PartitionImage) -> PartitionImage:
         """The partition without the logs that were to come after the damage."""
-        if all(log_id in self._logs for log_id in _logs_of(partition)):
+        if all(log_id in self._logs for log_id in partition.log_ids):
             return partition
         own = tuple(each for each in partition.own if each.log_id in self._logs)
         log_id = partition.log_id if partition.log_id in self._logs else PRISTINE
@@ -114,10 +113,3 @@ class Builder:
                 partition, log_id=log_id, own=own, leader_epoch_start_offset=0
             )
         return msgspec.structs.replace(partition, own=own)
-
-
-def _logs_of(partition: PartitionImage) -> set[int]:
-    found = {replica.log_id for replica in partition.own}
-    if partition.log_id != PRISTINE:
-        found.add(partition.log_id)
-    return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mockbroker.core.replication.elections import reassignment_of
 from mockbroker.core.snapshot.image import (
     PRISTINE,
     ClusterImage,
@@ -21,14 +20,14 @@ from mockbroker.core.snapshot.settings import capture_settings
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.log.replica_log import ReplicaLog
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.replication.partition import Partition
 
-# Told of each log with its high watermark; returns its log id.
+# Enters a log with its high watermark; returns its log id.
 Enter = Callable[["ReplicaLog", int], int]
 
 
 def capture(cluster: Cluster) -> ClusterImage:
-    """Everything that makes `cluster`."""
+    """The image of `cluster`."""
     logs: dict[int, LogImage] = {}
 
     def enter(log: ReplicaLog, high_watermark: int) -> int:
@@ -51,8 +50,8 @@ def capture_with(cluster: Cluster, enter: Enter, logs: dict[int, LogImage]) -> C
         for topic in cluster.topics.values()
     ]
     return ClusterImage(
-        at_ms=cluster.now_ms(),
-        ids=IdsImage(*cluster.ids.position),
+        at_ms=cluster.runtime.now_ms(),
+        ids=IdsImage(*cluster.runtime.ids.position),
         settings=capture_settings(cluster),
         topics=topics,
         logs=logs,
@@ -60,7 +59,7 @@ def capture_with(cluster: Cluster, enter: Enter, logs: dict[int, LogImage]) -> C
 
 
 def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> PartitionImage:
-    """What is known of a partition; its logs are told to `enter`."""
+    """The image of a partition; `enter` gets its logs."""
     log, high_watermark = partition.log, partition.high_watermark
     own: tuple[ReplicaImage, ...] = ()
     if partition.own_replicas:
@@ -78,7 +77,7 @@ def partition_image(cluster: Cluster, partition: Partition, enter: Enter) -> Par
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     if cluster.reassignments:
-        reassignment = reassignment_of(cluster, partition)
+        reassignment = cluster.replication_control.reassignment_of(partition)
         adding, removing = tuple(reassignment.adding), tuple(reassignment.removing)
     dirs: list[tuple[int, str]] = []
     for node_id in replicas:

@@ -18,8 +18,8 @@ PRISTINE = 0  # the log id of a leader's log that nothing was ever appended to
 
 
 class BrokerImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """One broker. `fence_at_ms` is when the controller is going to give it up, if it is;
-    `registered` whether it knows it at all.
+    """One broker. `fence_at_ms` is when the controller will fence it, if it will; `registered`
+    whether it is registered.
     """
 
     node_id: int
@@ -47,9 +47,10 @@ class CredentialImage(msgspec.Struct, frozen=True, array_like=True, forbid_unkno
 
 
 class SettingsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """All but topics and logs: who the brokers are, and what has been set.
+    """All but topics and logs: the brokers and all settings.
 
-    `quotas` are entities, as pairs of type and name, with their quotas.
+    `quotas` are entities, as pairs of type and name, with their quotas. `former_epochs` are the
+    last leader epochs of partitions that were deleted: topic id, index and epoch of each.
     """
 
     cluster_id: str
@@ -69,6 +70,7 @@ class SettingsImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown
     credentials: list[CredentialImage]
     acls: list[AclBinding]
     tokens: list[DelegationToken]
+    former_epochs: list[tuple[bytes, int, int]] = []
 
 
 class ReplicaImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -97,6 +99,11 @@ class PartitionImage(msgspec.Struct, frozen=True, array_like=True, forbid_unknow
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     dirs: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def log_ids(self) -> set[int]:
+        """The logs of the leader and of the replicas with a log of their own."""
+        return {self.log_id, *(replica.log_id for replica in self.own)} - {PRISTINE}
 
 
 class TopicImage(NamedTuple):

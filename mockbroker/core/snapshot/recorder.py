@@ -1,9 +1,8 @@
-"""What has changed in a cluster since it was last asked, as frames for a file.
+"""What has changed in a cluster since the last frame, as frames for a file.
 
-Changes are noticed at three points: a partition tells its watchers that something moved, the
-cluster says that the metadata of a topic changed, and a few numbers grow whenever something is set.
-What follows from those is looked at when somebody asks: of each partition that was touched, what is
-known of it and how its logs differ from what the file has.
+Changes show at three points: a partition notifies its watchers, the cluster reports that the
+metadata of a topic changed, and a few version numbers grow with every change of a setting. `take`
+compares only the partitions that were touched, and their logs, with what the file has.
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ from mockbroker.core.snapshot.settings import capture_settings
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.log.replica_log import ReplicaLog
-    from mockbroker.core.partition import Partition, PartitionKey
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.replication.partition import Partition, PartitionKey
     from mockbroker.core.snapshot.image import PartitionImage
-    from mockbroker.core.topic import Topic
 
 
 class Recorder:
-    """Follows one cluster, once it is put into `cluster.recorder`.
+    """Follows one cluster, once `ClusterState.record_with` has it.
 
-    `on_change` is called when there is something to ask for, and not again before it was. While
-    `anew` is set, the file has to be begun again with a whole image.
+    `on_change` is called once when there is something to `take`. While `anew` is set, the file has
+    to be begun again with a whole image.
     """
 
     def __init__(self, cluster: Cluster, on_change: Callable[[], None]) -> None:
         self._cluster = cluster
         self._on_change = on_change
-        self._told = False
+        self._notified = False
         # The partitions to look at, and whether at more than their logs.
         self._touched: dict[PartitionKey, bool] = {}
         self._topics_touched: dict[Topic, None] = {}
@@ -62,48 +61,49 @@ class Recorder:
         self._others_version = 0
         cluster.acls.on_change.append(self._other_changed)
         cluster.on_broker_state.append(self._other_changed)
-        self._signs = self._signs_now()
+        self._versions = self._current_versions()
         self._last_log_id = 0
         # What goes into the frame that is being made:
         self._changes: list[LogChange] = []
         self._pieces: list[memoryview] = []
         self.anew = True
 
-    # -- being told --------------------------------------------------------------------------------
+    # -- notifications -----------------------------------------------------------------------------
 
     def partition_changed(self, partition: Partition) -> None:
         """Something moved in a partition."""
         self._touched.setdefault(partition.key, False)
-        if not self._told:
-            self._told = True
-            self._on_change()
+        self._notify()
 
     def topic_changed(self, topic: Topic) -> None:
         """A topic was made, deleted or configured, or its partitions got other leaders or ISRs."""
         self._topics_touched[topic] = None
-        if not self._told:
-            self._told = True
+        self._notify()
+
+    def _notify(self) -> None:
+        if not self._notified:
+            self._notified = True
             self._on_change()
 
     def begin_anew(self) -> None:
-        """The cluster is another by now."""
+        """The cluster was restored: the file needs a whole image again."""
         self.anew = True
-        self._told = True
+        self._notified = True
         self._on_change()
 
-    # -- being asked -------------------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------------
 
     def take(self) -> list[bytes | memoryview]:
         """The frame of all that has changed, as the pieces to write; empty if nothing has."""
-        self._told = False
-        signs = self._signs_now()
-        if not self._touched and not self._topics_touched and signs == self._signs:
+        self._notified = False
+        versions = self._current_versions()
+        if not self._touched and not self._topics_touched and versions == self._versions:
             return []
         gone, topics = self._take_topics()
         partitions = self._take_partitions()
-        settings = b"" if signs == self._signs else self._take_settings()
-        ids_moved = signs[-1] != self._signs[-1]
-        self._signs = signs
+        settings = b"" if versions == self._versions else self._take_settings()
+        ids_moved = versions[-1] != self._versions[-1]
+        self._versions = versions
         changes, pieces = self._changes, self._pieces
         if not (gone or topics or partitions or settings or changes or ids_moved):
             return []
@@ -111,8 +111,8 @@ class Recorder:
         cluster = self._cluster
         head = Changes(
             Stage.CHANGE,
-            cluster.now_ms(),
-            *cluster.ids.position,
+            cluster.runtime.now_ms(),
+            *cluster.runtime.ids.position,
             settings,
             gone,
             topics,
@@ -121,8 +121,8 @@ class Recorder:
         )
         return frame(ENCODER.encode(head), pieces)
 
-    def _signs_now(self) -> tuple[int, ...]:
-        """Numbers of which one is another whenever the settings may be."""
+    def _current_versions(self) -> tuple[int, ...]:
+        """Numbers of which one differs whenever the settings may differ."""
         cluster = self._cluster
         tokens = cluster.delegation_tokens.tokens
         return (
@@ -132,7 +132,7 @@ class Recorder:
             self._others_version,
             cluster.controller.fencing_count,
             hash(tuple(tokens.values())) if tokens else 0,
-            cluster.ids.position[1],
+            cluster.runtime.ids.position[1],
         )
 
     def _other_changed(self, *_: object) -> None:
@@ -201,8 +201,7 @@ class Recorder:
         )
 
     def _drop_logs(self, former: PartitionImage, now: PartitionImage | None) -> None:
-        kept = set() if now is None else {now.log_id, *(own.log_id for own in now.own)}
-        for log_id in {former.log_id, *(own.log_id for own in former.own)} - kept:
+        for log_id in former.log_ids - (set() if now is None else now.log_ids):
             self._logs.pop(log_id, None)
 
     def _enter(self, log: ReplicaLog, high_watermark: int) -> int:
@@ -256,11 +255,11 @@ class Recorder:
                         self._adopt(replica.log, own.log_id, image)
         self._last_log_id = max(image.logs, default=0)
         self._settings = ENCODER.encode(image.settings)
-        # Since then this and that may have happened: look at everything once.
-        self._signs = tuple(-1 for _ in self._signs)
+        # The cluster may have changed since: look at everything once.
+        self._versions = tuple(-1 for _ in self._versions)
         self._topics_touched = dict.fromkeys(cluster.topics.values())
         self.anew = False
-        self._told = True
+        self._notified = True
 
     def _adopt(self, log: ReplicaLog, log_id: int, image: ClusterImage) -> None:
         stored = log.stored = self._logs[log_id] = Stored(log_id)
@@ -291,8 +290,8 @@ class Recorder:
         self._partitions = partitions
         self._topics = {topic.topic_id: topic.overrides for topic in image.topics}
         self._settings = ENCODER.encode(image.settings)
-        self._signs = self._signs_now()
+        self._versions = self._current_versions()
         self._touched.clear()
         self._topics_touched.clear()
-        self.anew = self._told = False
+        self.anew = self._notified = False
         return image

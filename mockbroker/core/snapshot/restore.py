@@ -1,6 +1,6 @@
 """Making a cluster what an image says, while clients are connected to it.
 
-First the cluster is *cleared*: its topics are deleted, so that whoever waits for something is told,
+First the cluster is *cleared*: its topics are deleted, so that waiting requests are answered,
 coordinators forget their groups and transactions, and rules end. Then the image is put in place.
 Connections stay as they are, and what must never be used twice goes on from where it is: topic
 ids, producer ids, broker epochs, and the leader epochs of partitions that clients may have seen.
@@ -18,17 +18,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from mockbroker.core.broker import Broker, BrokerSpec
-from mockbroker.core.broker_life import PAUSED, REMOVED, RUNNING, STOPPED
+from mockbroker.core.brokers.broker import Broker, BrokerSpec
+from mockbroker.core.brokers.broker_life import PAUSED, REMOVED, RUNNING, STOPPED
 from mockbroker.core.log.dirs import LogDirs
 from mockbroker.core.log.replica_log import ReplicaLog
-from mockbroker.core.partition import NO_LEADER, Partition
-from mockbroker.core.replication.elections import Reassignment
+from mockbroker.core.metadata.topic import Topic
+from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.core.replication.replica import FollowerState, Replica
+from mockbroker.core.replication.replication_control import Reassignment
 from mockbroker.core.snapshot.image import PRISTINE
 from mockbroker.core.snapshot.logs import twin_of
 from mockbroker.core.snapshot.settings import put_settings
-from mockbroker.core.topic import Topic
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
@@ -60,7 +60,7 @@ def restore(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) 
         for partition in topic.partitions
     }
     clear(cluster)
-    cluster.ids.go_beyond(*image.ids)
+    cluster.runtime.ids.go_beyond(*image.ids)
     put_settings(cluster, image.settings)
     cluster.cluster_id = image.settings.cluster_id
     _put_brokers(cluster, image)
@@ -68,7 +68,9 @@ def restore(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) 
         _put_topic(cluster, image, topic_image, former, producers)
     for key, partition in former.items():
         if key[0] in cluster.topics_by_id and cluster.image.partition_by_id(*key) is None:
-            cluster.former_epochs[key] = partition.leader_epoch  # it may be created again
+            # It may be created again.
+            cluster.replication_control.former_epochs[key] = partition.leader_epoch
+    _keep_former_epochs(cluster, image)
     _begin(cluster, image)
     if cluster.recorder is not None:
         cluster.recorder.begin_anew()
@@ -88,14 +90,14 @@ def check_fits(cluster: Cluster, image: ClusterImage) -> None:
 
 
 def clear(cluster: Cluster) -> None:
-    """Drop topics, groups, transactions and rules; whoever waits for one of them is told."""
+    """Drop topics, groups, transactions and rules; requests that wait for them are answered."""
     if cluster.fault_engine is not None:
         cluster.fault_engine.clear()
     network = cluster.replication.network
     if network.cut_links:
         network.heal()
         cluster.controller.links_changed(0)
-    # Internal topics first: nobody is to write tombstones for what goes anyway.
+    # Internal topics first, so that no tombstones are written for the others.
     for topic in sorted(cluster.topics.values(), key=_is_external):
         cluster.delete_topic(topic.name)
     for broker in cluster.processes.values():
@@ -103,10 +105,10 @@ def clear(cluster: Cluster) -> None:
     cluster.replication.drop_rules()
     cluster.reassignments.clear()
     cluster.controller.cancel_fencing()
-    if cluster.journal is not None:
-        cluster.journal.clear()
-        # Who follows is told that what comes is no sequel of what was.
-        cluster.journal.fact(cluster.now_ms(), "action", change="restore")
+    if cluster.runtime.journal is not None:
+        cluster.runtime.journal.clear()
+        # Followers of the journal learn that a new history begins.
+        cluster.runtime.journal.fact(cluster.runtime.now_ms(), "action", change="restore")
 
 
 def _is_external(topic: Topic) -> bool:
@@ -126,7 +128,7 @@ def _put_brokers(cluster: Cluster, image: ClusterImage) -> None:
     for each in settings.brokers:
         broker = cluster.processes.get(each.node_id)
         if broker is None:
-            broker = Broker(cluster, BrokerSpec(each.node_id, each.rack), each.epoch)
+            broker = cluster.new_broker(BrokerSpec(each.node_id, each.rack), each.epoch)
             broker.state = STOPPED
             cluster.processes[each.node_id] = broker
         _put_broker(cluster, broker, each)
@@ -140,7 +142,7 @@ def _put_brokers(cluster: Cluster, image: ClusterImage) -> None:
     cluster.image.controller_id = settings.controller_id
     controller.epoch = max(controller.epoch, settings.controller_epoch)
     controller.broker_epoch = max(controller.broker_epoch, settings.broker_epoch)
-    cluster.metadata_changed()
+    cluster.metadata.changed()
 
 
 def _put_broker(cluster: Cluster, broker: Broker, image: BrokerImage) -> None:
@@ -179,7 +181,7 @@ def _put_topic(
         topic.partitions.append(partition)
         key = (topic.topic_id, index)
         before = former.get(key)
-        _raise_epoch(partition, before, cluster.former_epochs.pop(key, -1))
+        _raise_epoch(partition, before, cluster.replication_control.former_epochs.pop(key, -1))
         if producers == RESUME:
             _resume_producers(partition, before)
     cluster.adopt_topic(topic)
@@ -195,7 +197,7 @@ def _partition(
         isr=list(saved.isr),
         leader_id=saved.leader_id,
         leader_epoch=saved.leader_epoch,
-        cluster=cluster,
+        host=cluster.replication,
     )
     partition.partition_epoch = saved.partition_epoch
     partition.leader_epoch_start_offset = saved.leader_epoch_start_offset
@@ -214,7 +216,7 @@ def _partition(
         partition.own_replicas[own.node_id] = replica
         if saved.leader_id not in (own.node_id, NO_LEADER):
             partition.followers[own.node_id] = FollowerState.unknown(
-                own.node_id, in_sync=own.node_id in saved.isr, now_ms=cluster.now_ms()
+                own.node_id, in_sync=own.node_id in saved.isr, now_ms=cluster.runtime.now_ms()
             )
     if saved.adding or saved.removing:
         cluster.reassignments[topic.topic_id, index] = Reassignment(
@@ -243,6 +245,18 @@ def _raise_epoch(partition: Partition, former: Partition | None, deleted_epoch: 
         log: ReplicaLog = partition.log
         partition.leader_epoch_start_offset = log.end_offset
         log.epochs.assign(partition.leader_epoch, log.end_offset)
+
+
+def _keep_former_epochs(cluster: Cluster, image: ClusterImage) -> None:
+    """Let epochs of deleted partitions that the image has be used no more, by this process either:
+    an older snapshot may bring such a partition back.
+    """
+    for topic_id, index, epoch in image.settings.former_epochs:
+        key = (topic_id, index)
+        if cluster.image.partition_by_id(*key) is None:
+            cluster.replication_control.former_epochs[key] = max(
+                epoch, cluster.replication_control.former_epochs.get(key, -1)
+            )
 
 
 def _resume_producers(partition: Partition, former: Partition | None) -> None:
@@ -283,7 +297,7 @@ def _begin(cluster: Cluster, image: ClusterImage) -> None:
         process = cluster.processes[each.node_id]
         if each.fence_at_ms is not None and process.state != RUNNING:
             controller.fence_at(process, each.fence_at_ms)
-    cluster.metadata_changed()
+    cluster.metadata.changed()
 
 
 def _go_on(cluster: Cluster, partition: Partition) -> None:
@@ -291,6 +305,6 @@ def _go_on(cluster: Cluster, partition: Partition) -> None:
         cluster.replication.assignment_changed(partition)
     if partition.leader_id != NO_LEADER:
         partition.advance_high_watermark()  # which a rule may have held
-    cluster.log_manager.note(partition)
+    cluster.log_manager.schedule(partition)
     if partition.topic.is_internal:
         cluster.leader_changed(partition)

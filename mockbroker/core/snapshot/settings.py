@@ -9,7 +9,7 @@ from mockbroker.core.security.sasl.scram_credential import ScramCredential
 from mockbroker.core.snapshot.image import BrokerImage, CredentialImage, SettingsImage
 
 if TYPE_CHECKING:
-    from mockbroker.core.broker import Broker
+    from mockbroker.core.brokers.broker import Broker
     from mockbroker.core.cluster import Cluster
     from mockbroker.core.quotas.client_quotas import ClientQuotas
 
@@ -42,6 +42,9 @@ def capture_settings(cluster: Cluster) -> SettingsImage:
         ],
         acls=list(cluster.acls),
         tokens=list(cluster.delegation_tokens.tokens.values()),
+        former_epochs=[
+            (*key, epoch) for key, epoch in cluster.replication_control.former_epochs.items()
+        ],
     )
 
 

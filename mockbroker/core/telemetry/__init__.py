@@ -1,1 +1,1 @@
-"""Client telemetry (KIP-714): who is asked for which metrics, and what came in."""
+"""Client telemetry (KIP-714): subscriptions and pushed metrics."""

@@ -1,32 +1,34 @@
-"""Which metrics which clients are asked for, and the id by which both sides know that.
+"""The metrics that subscriptions request of a client, and the subscription id.
 
 A *subscription* is a config resource of type CLIENT_METRICS: prefixes of metric names, an interval,
-and selectors of clients. What a client is asked for is the union of those that match it.
+and selectors of clients. A client pushes the union of those that match it.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from mockbroker.core.configs.defs import CLIENT_METRICS_CONFIGS
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.patterns import compile_pattern
 from mockbroker_protocol.records._crc32c import crc32c
 
 DEFAULT_INTERVAL_MS = 300_000
 ALL_METRICS = "*"
 
 
-class Asked(NamedTuple):
-    """What one client is asked for: prefixes, in the order they are told, and how often."""
+class RequestedMetrics(NamedTuple):
+    """Prefixes of metrics, in the order of the response, and the push interval."""
 
     metrics: tuple[str, ...]
     interval_ms: int
 
 
-def asked_of(subscriptions: Mapping[str, Mapping[str, str]], client: Mapping[str, str]) -> Asked:
-    """What the subscriptions, by name, ask of a client with these attributes."""
+def requested_metrics(
+    subscriptions: Mapping[str, Mapping[str, str]], client: Mapping[str, str]
+) -> RequestedMetrics:
+    """The metrics that subscriptions, by name, request of a client with these attributes."""
     interval_ms = DEFAULT_INTERVAL_MS
     metrics: dict[str, None] = {}
     for configs in subscriptions.values():
@@ -39,13 +41,13 @@ def asked_of(subscriptions: Mapping[str, Mapping[str, str]], client: Mapping[str
         assert isinstance(interval, int)
         interval_ms = min(interval_ms, interval)
     if ALL_METRICS in metrics:
-        return Asked((ALL_METRICS,), interval_ms)
-    return Asked(_java_order(metrics), interval_ms)
+        return RequestedMetrics((ALL_METRICS,), interval_ms)
+    return RequestedMetrics(_java_order(metrics), interval_ms)
 
 
-def subscription_id(asked: Asked, instance_id: bytes) -> int:
-    """The CRC-32C of what is asked for, mixed with Java's hash of the client's id."""
-    text = f"[{', '.join(asked.metrics)}]{asked.interval_ms}"
+def subscription_id(requested: RequestedMetrics, instance_id: bytes) -> int:
+    """The CRC-32C of the requested metrics, mixed with Java's hash of the client's id."""
+    text = f"[{', '.join(requested.metrics)}]{requested.interval_ms}"
     value = crc32c(text.encode()) ^ _uuid_hash(instance_id)
     return value - (1 << 32) if value & 0x80000000 else value
 
@@ -57,11 +59,11 @@ def _texts(configs: Mapping[str, str], name: str) -> tuple[str, ...]:
 
 
 def _matches(selectors: Iterable[str], client: Mapping[str, str]) -> bool:
-    """Whether all selectors do: `client_software_name=.*Java.*`, the whole attribute."""
+    """Whether each selector, `client_software_name=.*Java.*`, matches its whole attribute."""
     for selector in selectors:
         name, _, expression = selector.partition("=")
         attribute = client.get(name.strip())
-        if attribute is None or not re.fullmatch(expression.strip(), attribute):
+        if attribute is None or not compile_pattern(expression.strip()).fullmatch(attribute):
             return False
     return True
 

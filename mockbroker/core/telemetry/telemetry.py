@@ -1,9 +1,9 @@
-"""What brokers know of clients that push metrics, and what those pushed (ClientMetricsManager).
+"""The instances of clients that push metrics, and their pushes (ClientMetricsManager).
 
-Each broker knows the *instances* it has heard of: a client under the id that it took or was given,
-what it is asked for, and when it spoke last. It forgets an instance whose connection has ended, or
-which has been silent for three of its intervals and a minute. What is pushed is kept, the newest
-pushes up to a number and a size, for whoever tests a client.
+Each broker has *instances*: a client under its instance id, with its requested metrics and the
+times of its last requests. An instance expires when its connection has ended, or after three of its
+intervals without a request, at least a minute. The newest pushes are kept, up to a number and a
+size.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from mockbroker_protocol.records.compression import CompressionType, decompress
 from mockbroker_protocol.records.errors import RecordsError
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.configs.values import ClusterConfigs
+    from mockbroker.core.runtime import Runtime
     from mockbroker.core.telemetry.otlp import Point
-    from mockbroker.core.telemetry.subscriptions import Asked
-    from mockbroker.core.timers import Timer
+    from mockbroker.core.telemetry.subscriptions import RequestedMetrics
+    from mockbroker.core.timing.timers import Timer
 
 # In the order that Kafka prefers: zstd, lz4, gzip, snappy. Uncompressed pushes are taken as well.
 ACCEPTED_COMPRESSION = (4, 3, 1, 2)
@@ -33,16 +34,15 @@ PUSHED_BYTES_KEPT = 16 * 1024 * 1024
 
 
 class ClientConnection(Protocol):
-    """A client's connection, as far as telemetry looks at it."""
+    """A client's connection."""
 
     closed: bool
 
 
 class Instance:
-    """One client, as one broker knows it."""
+    """One client of one broker."""
 
     __slots__ = (
-        "asked",
         "attributes",
         "connection",
         "expiry",
@@ -50,6 +50,7 @@ class Instance:
         "last_error",
         "last_get_ms",
         "last_push_ms",
+        "requested",
         "subscription_id",
         "terminating",
         "version",
@@ -60,33 +61,33 @@ class Instance:
         instance_id: bytes,
         attributes: Mapping[str, str],
         connection: ClientConnection,
-        asked: Asked,
+        requested: RequestedMetrics,
         subscription_id: int,
         version: int,
     ) -> None:
         self.instance_id = instance_id
         self.attributes = attributes
         self.connection = connection
-        self.asked = asked
-        self.version = version  # of the subscriptions that `asked` comes from
+        self.requested = requested
+        self.version = version  # of the subscriptions that `requested` comes from
         self.subscription_id = subscription_id
         self.last_get_ms = self.last_push_ms = 0
         self.terminating = False
         self.last_error = ErrorCode.NONE
         self.expiry: Timer | None = None
 
-    def gets(self, now_ms: int) -> bool:
-        """Whether it may ask now: not sooner than its interval after it spoke last."""
+    def may_get(self, now_ms: int) -> bool:
+        """Whether GetTelemetrySubscriptions is allowed: an interval after its last request."""
         last_ms = max(self.last_get_ms, self.last_push_ms)
-        if now_ms - last_ms >= self.asked.interval_ms:
+        if now_ms - last_ms >= self.requested.interval_ms:
             self.last_get_ms = now_ms
             return True
         return False
 
-    def pushes(self, now_ms: int) -> bool:
-        """Whether it may push now: once after it asked, then not sooner than its interval."""
+    def may_push(self, now_ms: int) -> bool:
+        """Whether PushTelemetry is allowed: once after a subscription, then after an interval."""
         asked_since = self.last_get_ms > self.last_push_ms
-        if asked_since or now_ms - self.last_push_ms >= self.asked.interval_ms:
+        if asked_since or now_ms - self.last_push_ms >= self.requested.interval_ms:
             self.last_push_ms = now_ms
             return True
         return False
@@ -122,8 +123,8 @@ class Push(NamedTuple):
 class Telemetry:
     """The telemetry of a cluster; `pushes` holds what came in, the newest last."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, runtime: Runtime, configs: ClusterConfigs) -> None:
+        self._runtime, self._configs = runtime, configs
         self._instances: dict[int, OrderedDict[bytes, Instance]] = {}
         self._seen: dict[str, dict[str, str]] = {}
         self._seen_at = -1
@@ -136,14 +137,14 @@ class Telemetry:
     @property
     def receives(self) -> bool:
         """Whether the brokers advertise telemetry, as those with a plugin for it do."""
-        return bool(self._cluster.config("telemetry.receiver"))
+        return bool(self._configs.get("telemetry.receiver"))
 
     @property
     def size_max(self) -> int:
-        return self._cluster.config_int("telemetry.max.bytes")
+        return self._configs.get_int("telemetry.max.bytes")
 
     def instances(self, broker_id: int) -> list[Instance]:
-        """The clients that a broker knows at the moment."""
+        """The instances of a broker with an open connection."""
         known: Mapping[bytes, Instance] = self._instances.get(broker_id, {})
         return [instance for instance in known.values() if not instance.connection.closed]
 
@@ -154,7 +155,7 @@ class Telemetry:
                 yield push, point
 
     def forget(self) -> None:
-        """Drop what was pushed, and every client's turn."""
+        """Drop the pushes and the instances."""
         self.pushes.clear()
         self._pushed_bytes = 0
         for broker_id, known in self._instances.items():
@@ -171,13 +172,14 @@ class Telemetry:
         connection: ClientConnection,
         now_ms: int,
     ) -> Instance:
-        """A client asks what to push; the zero id asks for one. Raises ApiError when it asks too
-        often.
+        """The instance of a GetTelemetrySubscriptions; the zero id requests a new id.
+
+        Raises ApiError THROTTLING_QUOTA_EXCEEDED before the interval has passed.
         """
         if instance_id == ZERO_UUID:
-            instance_id = self._cluster.ids.uuid()
+            instance_id = self._runtime.ids.uuid()
         instance = self._instance(broker_id, instance_id, attributes, connection, now_ms)
-        if not instance.gets(now_ms) and instance.last_error not in (
+        if not instance.may_get(now_ms) and instance.last_error not in (
             ErrorCode.UNKNOWN_SUBSCRIPTION_ID,
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
         ):
@@ -205,7 +207,7 @@ class Telemetry:
     def _why_refused(self, push: Push, instance: Instance, wanted_id: int) -> ErrorCode | None:
         if instance.terminating:
             return ErrorCode.INVALID_REQUEST
-        if not instance.pushes(push.time_ms) and not push.terminating:
+        if not instance.may_push(push.time_ms) and not push.terminating:
             return ErrorCode.THROTTLING_QUOTA_EXCEEDED
         if wanted_id != instance.subscription_id:
             return ErrorCode.UNKNOWN_SUBSCRIPTION_ID
@@ -242,7 +244,7 @@ class Telemetry:
         connection: ClientConnection,
         now_ms: int,
     ) -> Instance:
-        """What the broker knows of a client, brought up to date with the subscriptions."""
+        """The instance of a client, up to date with the subscriptions."""
         version = self._subscriptions_version()
         known = self._instances.setdefault(broker_id, OrderedDict())
         instance = known.get(instance_id)
@@ -253,21 +255,21 @@ class Telemetry:
                 attributes = {**attributes, "client_instance_id": uuid_text(instance_id)}
             else:
                 attributes = instance.attributes
-            instance = self._made(instance_id, attributes, connection, version)
+            instance = self._new_instance(instance_id, attributes, connection, version)
             known[instance_id] = instance
             if len(known) > INSTANCES_MAX:
                 self._forget(broker_id, next(iter(known.values())))
         known.move_to_end(instance_id)
         if instance.expiry is not None:
             instance.expiry.cancel()
-        delay_ms = max(EXPIRY_MS, 3 * instance.asked.interval_ms)
+        delay_ms = max(EXPIRY_MS, 3 * instance.requested.interval_ms)
         lapsed = instance
-        instance.expiry = self._cluster.timers.call_at(
+        instance.expiry = self._runtime.timers.call_at(
             now_ms + delay_ms, lambda: self._forget(broker_id, lapsed)
         )
         return instance
 
-    def _made(
+    def _new_instance(
         self,
         instance_id: bytes,
         attributes: Mapping[str, str],
@@ -275,11 +277,11 @@ class Telemetry:
         version: int,
     ) -> Instance:
         # Few clusters have telemetry, and all of them are to start soon.
-        from mockbroker.core.telemetry.subscriptions import asked_of, subscription_id
+        from mockbroker.core.telemetry.subscriptions import requested_metrics, subscription_id
 
-        asked = asked_of(self._cluster.configs.client_metrics, attributes)
-        number = subscription_id(asked, instance_id)
-        return Instance(instance_id, attributes, connection, asked, number, version)
+        requested = requested_metrics(self._configs.client_metrics, attributes)
+        number = subscription_id(requested, instance_id)
+        return Instance(instance_id, attributes, connection, requested, number, version)
 
     def _forget(self, broker_id: int, instance: Instance) -> None:
         if instance.expiry is not None:
@@ -290,7 +292,7 @@ class Telemetry:
 
     def _subscriptions_version(self) -> int:
         """Grows with every change of the subscriptions."""
-        configs = self._cluster.configs
+        configs = self._configs
         if configs.version != self._seen_at:
             self._seen_at = configs.version
             now = {name: dict(own) for name, own in configs.client_metrics.items()}

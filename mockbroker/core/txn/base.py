@@ -1,7 +1,6 @@
-"""What a transactional id is made of: its fields, and what can be asked without changing any.
+"""The state of a transactional id, and the verification of partitions.
 
-The lower of two layers of one class: `TransactionBase` holds the state, `TransactionalId` (in
-`machine`) takes in the events.
+`TransactionalId` (in `machine`) is the subclass that handles the events.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from mockbroker.core.txn.events import (
     TopicPartition,
     TransactionImage,
 )
-from mockbroker.core.txn.states import ANSWERS, FENCED, Ask, State
+from mockbroker.core.txn.states import ANSWERS, FENCED, State, TxnRequest
 from mockbroker_protocol import ErrorCode
 
 EPOCH_MAX = 32_767
@@ -30,7 +29,7 @@ T = TypeVar("T", bound="TransactionBase")
 
 
 def new_image(producer_id: int, timeout_ms: int, now_ms: int) -> TransactionImage:
-    """An id that nobody has used before: it has no epoch yet."""
+    """The image of a new id, which has no epoch yet."""
     return TransactionImage(
         state=State.EMPTY,
         producer_id=producer_id,
@@ -41,7 +40,7 @@ def new_image(producer_id: int, timeout_ms: int, now_ms: int) -> TransactionImag
 
 
 class TransactionBase:
-    """The fields of one transactional id. An image from the log is told `Loaded` afterwards."""
+    """The fields of one transactional id. After a load from the log the event `Loaded` follows."""
 
     __slots__ = (
         "_completion",
@@ -66,19 +65,9 @@ class TransactionBase:
 
     def __init__(self, transactional_id: str, image: TransactionImage) -> None:
         self.transactional_id = transactional_id
-        self.state = image.state
-        self.producer_id = image.producer_id
-        self.previous_producer_id = image.previous_producer_id
-        self.next_producer_id = image.next_producer_id
-        self.epoch = image.epoch
-        self.last_epoch = image.last_epoch
-        self.timeout_ms = image.timeout_ms
-        self.partitions: dict[TopicPartition, None] = dict.fromkeys(image.partitions)
-        self.start_ms = image.start_ms
-        self.update_ms = image.update_ms
-        self.version = image.version
+        self._take(image)
         self.pending: State | None = None
-        self._event: Event | None = None  # what the pending move answers
+        self._event: Event | None = None  # of the pending transition
         self._completion: TransactionImage | None = None
         self._retry_ms: int | None = None
         # Whether the epoch was raised to fence a producer and that could not be stored.
@@ -95,14 +84,14 @@ class TransactionBase:
     ) -> ErrorCode | list[ErrorCode]:
         """Whether partitions are in the transaction: an error for all, or one for each.
 
-        What is pending does not matter: the log that is appended to has the last word.
+        A pending transition does not matter: the log decides at the append.
         """
         error = self._check_producer(producer_id, epoch)
         if error is not NONE:
             return error
-        verdict = ANSWERS[self.state][Ask.VERIFY]
-        if isinstance(verdict, ErrorCode):
-            return verdict
+        answer = ANSWERS[self.state][TxnRequest.VERIFY]
+        if isinstance(answer, ErrorCode):
+            return answer
         return [NONE if p in self.partitions else NOT_IN_TRANSACTION for p in partitions]
 
     def _check_producer(self, producer_id: int, epoch: int) -> ErrorCode:
@@ -114,9 +103,7 @@ class TransactionBase:
         self._out.append(Reply(slot, result))
 
     def image(self) -> TransactionImage:
-        """The id as it is. What Kafka calls the previous producer id of a record is the one in
-        force when it was written.
-        """
+        """The id as a record. Its previous producer id is the current one, as in Kafka."""
         return TransactionImage(
             state=self.state,
             producer_id=self.producer_id,
@@ -132,7 +119,7 @@ class TransactionBase:
         )
 
     def _take(self, image: TransactionImage) -> None:
-        """Become what the image says."""
+        """Set the fields from an image."""
         self.state = image.state
         self.producer_id = image.producer_id
         self.previous_producer_id = image.previous_producer_id
@@ -140,7 +127,7 @@ class TransactionBase:
         self.epoch = image.epoch
         self.last_epoch = image.last_epoch
         self.timeout_ms = image.timeout_ms
-        self.partitions = dict.fromkeys(image.partitions)
+        self.partitions: dict[TopicPartition, None] = dict.fromkeys(image.partitions)
         self.start_ms = image.start_ms
         self.update_ms = image.update_ms
         self.version = image.version

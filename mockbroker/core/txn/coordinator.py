@@ -1,36 +1,43 @@
-"""The transaction coordinator of one broker (see `coordinator.runtime`): its upkeep.
+"""The transaction coordinator of one broker (see `coordinator.runtime`), and its scans.
 
 Source: TransactionCoordinator.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
-from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
-from mockbroker.core.txn.marker_sender import MarkerSender
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.txn.marker_channel_manager import TransactionMarkerChannelManager
 from mockbroker.core.txn.shard import TransactionShard
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
-    from mockbroker.core.partition import Partition
-    from mockbroker.core.scoped_timers import ScopedTimers
+    from mockbroker.core.coordinator.runtime import CoordinatorHost
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.timing.domain_timers import DomainTimers
+    from mockbroker.core.txn.markers import MarkerReceiver
 
 
 class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
-    """The transactional ids that broker `broker_id` coordinates."""
+    """The transactional ids that one broker coordinates."""
 
-    __slots__ = ("_expiring", "_started_ms", "markers", "timeout_max_ms", "times")
+    __slots__ = ("_expiring", "_started_ms", "features", "markers", "timeout_max_ms", "times")
 
     topic_name = TRANSACTION_STATE_TOPIC
-    reads_when_asked = False  # markers set out when it is read, not in the midst of something
+    loads_on_request = False  # its load sends markers
 
-    def __init__(self, cluster: Cluster, broker_id: int) -> None:
-        super().__init__(cluster, broker_id)
-        self.timeout_max_ms = cluster.config_int("transaction.max.timeout.ms")
-        self.markers = MarkerSender(cluster, broker_id)
-        self.times: ScopedTimers = cluster.time_scopes.transactions
+    def __init__(self, broker: CoordinatorHost, brokers: Mapping[int, MarkerReceiver]) -> None:
+        """`brokers` are those to which markers can be sent."""
+        super().__init__(broker)
+        services = broker.services
+        self.features = services.features
+        self.timeout_max_ms = self.configs.get_int("transaction.max.timeout.ms")
+        self.markers = TransactionMarkerChannelManager(
+            services, broker.node_id, brokers, self.stands_still
+        )
+        self.times: DomainTimers = services.clock_domains.transactions
         self._started_ms = self.times.now_ms()
         self._expiring = False
 
@@ -38,26 +45,34 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
         return TransactionShard(self, partition)
 
     def begin(self, shard: TransactionShard) -> None:
-        shard.start()
+        shard.on_loaded()
         if not self._expiring:
             self._expiring = True
             self._schedule_expiry()
 
-    # -------------------------------------------------------------------------------------- upkeep
+    def resume(self) -> None:
+        super().resume()
+        self.markers.resume()
+
+    def unload(self) -> None:
+        super().unload()
+        self.markers.unload()
+
+    # --------------------------------------------------------------------------------------- scans
 
     def next_scan_ms(self, deadline_ms: int) -> int:
-        """When transactions are next looked at, at or after `deadline_ms` and after now.
+        """When transactions are next scanned, at or after `deadline_ms` and after now.
 
-        Kafka looks every `transaction.abort.timed.out.transaction.cleanup.interval.ms`.
+        Kafka scans every `transaction.abort.timed.out.transaction.cleanup.interval.ms`.
         """
-        interval_ms = self.cluster.config_int(
+        interval_ms = self.configs.get_int(
             "transaction.abort.timed.out.transaction.cleanup.interval.ms"
         )
         earliest_ms = max(deadline_ms, self.times.now_ms() + 1)
         return earliest_ms + (self._started_ms - earliest_ms) % interval_ms
 
     def _schedule_expiry(self) -> None:
-        interval_ms = self.cluster.config_int(
+        interval_ms = self.configs.get_int(
             "transaction.remove.expired.transaction.cleanup.interval.ms"
         )
         self.times.call_at(self.times.now_ms() + interval_ms, self._on_expiry)
@@ -67,7 +82,7 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
         self._schedule_expiry()
 
     def expire_ids(self) -> None:
-        """Forget the ids that nobody used for transactional.id.expiration.ms."""
-        expiration_ms = self.cluster.config_int("transactional.id.expiration.ms")
+        """Remove the ids that were unused for transactional.id.expiration.ms."""
+        expiration_ms = self.configs.get_int("transactional.id.expiration.ms")
         for shard in self.loaded():
             shard.expire(expiration_ms)

@@ -1,8 +1,7 @@
-"""What a transactional id is told (events), what it wants done (effects), its answers (results).
+"""The events of a transactional id, their effects, and the results of its requests.
 
-All are frozen. A *slot* is whatever stands for the request that waits for an answer; the machine
-keeps it and gives it back with the result, exactly once, and never looks inside. Nobody waits where
-the slot is None.
+All are frozen. A *slot* stands for the request that waits for a result; the machine returns it with
+the result exactly once, and never looks inside. Without a request the slot is None.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ TopicPartition: TypeAlias = "tuple[str, int]"
 
 
 class InitResult(msgspec.Struct, frozen=True):
-    """The producer id and epoch to go by from now on."""
+    """The producer id and epoch for the next requests."""
 
     error: ErrorCode
     producer_id: int = NO_PRODUCER_ID
@@ -49,7 +48,7 @@ Result: TypeAlias = InitResult | AddResult | EndResult
 
 
 class InitProducer(msgspec.Struct, frozen=True, kw_only=True):
-    """InitProducerId. `producer_id` and `epoch` are what the producer went by so far, or both -1.
+    """InitProducerId. `producer_id` and `epoch` are the producer's former ones, or both -1.
 
     `spare_id` is a producer id never used before, in case one is needed (see `wants_spare_id`).
     `server_version` is the cluster's transaction.version, by which an open transaction is aborted.
@@ -91,7 +90,7 @@ class Marked(msgspec.Struct, frozen=True):
 
 
 class Expire(msgspec.Struct, frozen=True):
-    """Forget the id if nobody used it for `expiration_ms`."""
+    """Remove the id if it was unused for `expiration_ms`."""
 
     expiration_ms: int
 
@@ -104,7 +103,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loaded(msgspec.Struct, frozen=True):
-    """The log is read: what was decided is carried on."""
+    """The log is loaded: a decided end completes."""
 
 
 class TransactionImage(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +126,7 @@ class TransactionImage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Persist(msgspec.Struct, frozen=True):
-    """Store this image (None: a tombstone), then tell how it went with `Persisted`."""
+    """Store this image (None: a tombstone); `Persisted` follows with the result."""
 
     image: TransactionImage | None
     slot: object = None
@@ -161,11 +160,11 @@ class SendMarkers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forget(msgspec.Struct, frozen=True):
-    """The id is gone from the log: it is not known any more."""
+    """The tombstone of the id is stored."""
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """The id went from one state to another: nothing to do, something to write down."""
+    """The id went from one state to another."""
 
     previous: State
     state: State

@@ -1,9 +1,9 @@
-"""Rebuilding a shard from the log: the records of `__transaction_state` in their order.
+"""Loading a shard from the log: the records of `__transaction_state` in their order.
 
-All that the new leader has counts, also above its high watermark: that may be late, and what was
-acknowledged by the leader before is among it. A later record of the same id replaces an earlier
-one, a tombstone removes it. What was decided (PrepareCommit, PrepareAbort) has its markers sent
-again; the partitions that have theirs already take them as repeated.
+The records above the new leader's high watermark count too: the high watermark may be late, and the
+former leader may have acknowledged them. A later record of an id replaces an earlier one, a
+tombstone removes it. The markers of a decided end (PrepareCommit, PrepareAbort) are sent again; a
+partition may get one twice.
 
 Source: TransactionStateManager.loadTransactionMetadata.
 """
@@ -30,9 +30,9 @@ def load(shard: TransactionShard) -> None:
 
 
 def replay(shard: TransactionShard, record: Record) -> None:
-    """Take in one record. What cannot be read is passed over, and counted in `unreadable`.
+    """Apply one record. One that cannot be decoded is skipped, and counted in `unreadable`.
 
-    Only an administrator's client can have produced it. (Kafka gives the whole partition up.)
+    Only an administrator's client can have produced it. (Kafka fails the load.)
     """
     try:
         parsed = parse(record)

@@ -1,14 +1,12 @@
 """A transactional id: the interpreter of the tables in `states`.
 
-`handle(event, now_ms)` runs to completion and returns what is to be done about it; `deadline_ms()`
-says by when a `Tick` is due. The machine draws no ids, reads no clock and writes nothing. Each move
-begins with a record that has to be stored (`Persist`) and takes place when that is done
-(`Persisted`); until then it is `pending`. The completion of an end begins with the markers: it is
-pending from the decision on, and stored when the last partition is `Marked`.
+`handle(event, now_ms)` returns the effects of an event; `deadline_ms()` is when the next `Tick` is
+due. A transition begins with a record to be stored (`Persist`), is `pending` meanwhile, and takes
+place with `Persisted`. The completion of an end is pending from the decision on, and stored when
+the last partition is `Marked`.
 
-Three epochs matter. `epoch` is the one in force. `last_epoch` is the one before, by which a retry
-is known. The highest, 32767, is never given to a producer, so that there is always one left to
-fence it with; who is at 32766 gets another producer id next.
+`last_epoch` is the former epoch, which identifies a retry. No producer gets the highest epoch,
+32767, so that it can always be fenced; after 32766 it gets another producer id.
 
 Source: TransactionMetadata, TransactionCoordinator.
 """
@@ -46,14 +44,14 @@ from mockbroker.core.txn.events import (
 from mockbroker.core.txn.states import (
     ANSWERS,
     CONCURRENT,
-    END_QUESTIONS,
+    END_REQUESTS,
     FENCED,
     IMPOSSIBLE,
     TRANSITIONS,
-    Ask,
     State,
-    Step,
     Trigger,
+    TxnRequest,
+    TxnStep,
 )
 from mockbroker_protocol import ErrorCode
 
@@ -70,14 +68,14 @@ class TransactionalId(TransactionBase):
     __slots__ = ()
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Take in one event; returns what is to be done, in order."""
+        """Handle one event; returns its effects, in order."""
         assert not self._out
         _HANDLERS[type(event)](self, event, now_ms)
         out, self._out = self._out, []
         return out
 
     def deadline_ms(self) -> int | None:
-        """When the next Tick is due; it may turn out that nothing was."""
+        """When the next Tick is due, in ms since the epoch; the Tick may find nothing to do."""
         if self._retry_ms is not None:
             return self._retry_ms
         if self.state is State.ONGOING:
@@ -87,30 +85,27 @@ class TransactionalId(TransactionBase):
     # ------------------------------------------------------------------------------- initialising
 
     def _on_init(self, init: InitProducer, now_ms: int) -> None:
-        verdict: ErrorCode | Step = ANSWERS[self.state][Ask.INIT]
+        answer: ErrorCode | TxnStep = ANSWERS[self.state][TxnRequest.INIT]
         if self.pending is not None:
-            verdict = CONCURRENT
+            answer = CONCURRENT
         elif init.producer_id != NO_PRODUCER_ID and not self._is_known(init):
-            verdict = FENCED
-        if verdict is Step.RENEW:
-            verdict = self._renew(init, now_ms)
-        elif verdict is Step.FENCE:
-            verdict = self._fence(init, init.server_version, init.spare_id, now_ms)
-        if verdict is not NONE:
-            assert isinstance(verdict, ErrorCode)
-            self._reply(init.slot, InitResult(verdict))
+            answer = FENCED
+        if answer is TxnStep.RENEW:
+            answer = self._renew(init, now_ms)
+        elif answer is TxnStep.FENCE:
+            answer = self._fence(init, init.server_version, init.spare_id, now_ms)
+        if answer is not NONE:
+            assert isinstance(answer, ErrorCode)
+            self._reply(init.slot, InitResult(answer))
 
     def _is_known(self, init: InitProducer) -> bool:
-        """Whether the producer may go on from the id and epoch it says it has (KIP-360).
-
-        The epoch is looked at when a new one is given out.
-        """
+        """Whether the producer may continue with its id (KIP-360); `_renew` checks the epoch."""
         if self.epoch == NO_PRODUCER_EPOCH or init.producer_id == self.producer_id:
             return True
         return init.producer_id == self.previous_producer_id and init.epoch >= EPOCH_GIVEN_MAX
 
     def _renew(self, init: InitProducer, now_ms: int) -> ErrorCode:
-        """Give out the next epoch; NONE if that is under way."""
+        """Assign the next epoch; NONE if the transition has begun."""
         producer_id, epoch, last_epoch = self.producer_id, self.epoch + 1, self.epoch
         continues = init.producer_id != NO_PRODUCER_ID
         if self.epoch >= EPOCH_GIVEN_MAX and (not continues or init.epoch == self.epoch):
@@ -119,7 +114,7 @@ class TransactionalId(TransactionBase):
         elif self.epoch >= EPOCH_GIVEN_MAX:
             return IMPOSSIBLE
         elif not continues:
-            last_epoch = NO_PRODUCER_EPOCH  # nobody may continue from the epoch before
+            last_epoch = NO_PRODUCER_EPOCH  # no producer may continue from the former epoch
         elif self.epoch not in (init.epoch, NO_PRODUCER_EPOCH):
             if init.epoch != self.last_epoch:
                 return FENCED
@@ -146,10 +141,10 @@ class TransactionalId(TransactionBase):
         error = CONCURRENT  # before the epoch, which may be about to change
         if self.pending is None:
             error = self._check_producer(add.producer_id, add.epoch)
-        verdict: ErrorCode | Step = error
+        answer: ErrorCode | TxnStep = error
         if error is NONE:
-            verdict = ANSWERS[self.state][Ask.ADD]
-        if verdict is Step.ADD:
+            answer = ANSWERS[self.state][TxnRequest.ADD]
+        if answer is TxnStep.ADD:
             ongoing = self.state is State.ONGOING
             new = {p: None for p in add.partitions if p not in self.partitions}
             if not ongoing or new:
@@ -163,25 +158,25 @@ class TransactionalId(TransactionBase):
                 )
                 self._move(Trigger.ADDED, image, add)
                 return
-            verdict = NONE
-        assert isinstance(verdict, ErrorCode)
-        self._reply(add.slot, AddResult(verdict))
+            answer = NONE
+        assert isinstance(answer, ErrorCode)
+        self._reply(add.slot, AddResult(answer))
 
     # ------------------------------------------------------------------------------------- the end
 
     def _on_end(self, end: EndTransaction, now_ms: int) -> None:
-        verdict = self._judge_end(end)
-        if verdict is Step.SAME:
+        answer = self._answer_to_end(end)
+        if answer is TxnStep.SAME:
             self._reply(end.slot, EndResult(NONE, self.producer_id, self.epoch))
-        elif isinstance(verdict, ErrorCode):
-            self._reply(end.slot, EndResult(verdict))
-        elif verdict is Step.END:
+        elif isinstance(answer, ErrorCode):
+            self._reply(end.slot, EndResult(answer))
+        elif answer is TxnStep.END:
             trigger = Trigger.COMMITTED if end.committed else Trigger.ABORTED
             self._prepare(trigger, end.version, end.spare_id, end, now_ms)
         else:
             self._prepare(Trigger.ABORTED_EMPTY, end.version, end.spare_id, end, now_ms)
 
-    def _judge_end(self, end: EndTransaction) -> ErrorCode | Step:
+    def _answer_to_end(self, end: EndTransaction) -> ErrorCode | TxnStep:
         bumps = end.version >= EPOCHS_BUMPED_SINCE
         if bumps and self.pending is not None:
             return CONCURRENT  # the id or the epoch may be about to change
@@ -198,17 +193,16 @@ class TransactionalId(TransactionBase):
             return FENCED
         if self.pending is not None:
             return CONCURRENT
-        return ANSWERS[self.state][END_QUESTIONS[bumps, end.committed, again]]
+        return ANSWERS[self.state][END_REQUESTS[bumps, end.committed, again]]
 
     def _fence(self, event: Event, version: int, spare_id: int, now_ms: int) -> ErrorCode:
-        """Abort what is open, under an epoch that nobody has; NONE if that is under way."""
+        """Abort the open transaction under a new epoch; NONE if the transition has begun."""
         if self.epoch == EPOCH_MAX:
             return IMPOSSIBLE
         fencing = TRANSITIONS[self.state][Trigger.FENCED]
         assert TRANSITIONS[fencing][Trigger.ABORTED] is State.PREPARE_ABORT
         if version < EPOCHS_BUMPED_SINCE:
-            # The epoch is raised in memory before it is stored. If that fails it was raised all the
-            # same, but given to nobody, so that it will do for the next attempt.
+            # The epoch rises in memory first. After a failed write the next attempt uses the same.
             if not self._epoch_fence_failed:
                 self.epoch += 1
             self.last_epoch = NO_PRODUCER_EPOCH
@@ -219,7 +213,7 @@ class TransactionalId(TransactionBase):
     def _prepare(
         self, trigger: Trigger, version: int, spare_id: int, event: Event, now_ms: int
     ) -> None:
-        """Decide the end. With TV2 this is where the epoch rises: markers carry the new one."""
+        """Decide the end. With TV2 the epoch rises here, so that markers carry the new one."""
         image = replace(
             self.image(),
             state=TRANSITIONS[self.state][trigger],
@@ -237,7 +231,7 @@ class TransactionalId(TransactionBase):
         self._move(trigger, image, event)
 
     def _prepared(self, now_ms: int) -> TransactionImage:
-        """The end is decided, and stored: complete it as soon as the markers are written."""
+        """The decision is stored: prepare the completion, which follows the markers."""
         completion = replace(
             self.image(),
             state=TRANSITIONS[self.state][Trigger.MARKED],
@@ -253,7 +247,7 @@ class TransactionalId(TransactionBase):
         return completion
 
     def _complete(self) -> None:
-        """Send the markers that are missing, or store the completion if none is."""
+        """Send the missing markers, or store the completion."""
         completion = self._completion
         assert completion is not None
         if self.partitions:
@@ -277,7 +271,7 @@ class TransactionalId(TransactionBase):
         if not self.partitions:
             self._complete()
 
-    # -------------------------------------------------------------------- time, and coming to life
+    # -------------------------------------------------------------------- timeouts, loading
 
     def _on_tick(self, tick: Tick, now_ms: int) -> None:
         if self._retry_ms is not None:
@@ -305,7 +299,7 @@ class TransactionalId(TransactionBase):
     # ----------------------------------------------------------------------------- storing a move
 
     def _move(self, trigger: Trigger, image: TransactionImage | None, event: Event) -> None:
-        """Begin a move: it takes place when its record is stored."""
+        """Begin a transition, which takes place when its record is stored."""
         before = self.state
         if trigger is Trigger.ABORTED and not isinstance(event, EndTransaction):
             before = TRANSITIONS[before][Trigger.FENCED]
@@ -351,10 +345,10 @@ class TransactionalId(TransactionBase):
         producer_id: int = NO_PRODUCER_ID,
         epoch: int = NO_PRODUCER_EPOCH,
     ) -> None:
-        """Answer who asked for a move, now that it is stored or has failed."""
+        """Reply to the request behind a transition, which is stored or has failed."""
         if isinstance(event, InitProducer):
             if error is NONE and self.state is not State.EMPTY:
-                self._reply(event.slot, InitResult(CONCURRENT))  # fenced first; ask again
+                self._reply(event.slot, InitResult(CONCURRENT))  # fenced; the producer retries
             else:
                 self._reply(event.slot, InitResult(error, producer_id, epoch))
         elif isinstance(event, AddPartitions):

@@ -1,10 +1,9 @@
-"""Markers: how a transaction's end reaches the partitions it wrote to.
+"""Transaction markers: their append on the leader of a partition.
 
-A *marker* is a control record that says COMMIT or ABORT of a producer id. It comes from the
-coordinator (`marker_sender`) or, to end a transaction that nobody remembers, from an
-administrator. The leader of each partition appends it and answers when it is replicated, one error
-for each partition. On `__consumer_offsets` a marker also puts the offsets in force that were
-committed inside the transaction, or drops them.
+A *marker* is a control record that commits or aborts the transaction of a producer id. It comes
+from the coordinator (`marker_channel_manager`), or from an administrator who ends a hanging
+transaction. The response follows when it is replicated, with one error for each partition. On
+`__consumer_offsets` a marker also commits or drops the pending offsets of the transaction.
 
 Source: KafkaApis.handleWriteTxnMarkersRequest.
 """
@@ -12,22 +11,25 @@ Source: KafkaApis.handleWriteTxnMarkersRequest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from mockbroker.core.log.told import tell_marker
-from mockbroker.core.partition import ACKS_ALL
-from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.events import MarkerWritten
+from mockbroker.core.ids import uuid_text
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.purgatory.delayed_replication import DelayedReplication
+from mockbroker.core.replication.partition import ACKS_ALL
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import ControlType, build_marker
 
 if TYPE_CHECKING:
-    from mockbroker.core.broker import Broker
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.groups.coordinator import GroupCoordinator
     from mockbroker.core.groups.shard import GroupShard
-    from mockbroker.core.partition import Partition
-    from mockbroker.core.timers import Timer
+    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.runtime import Runtime
+    from mockbroker.core.services import Services
     from mockbroker.core.txn.events import TopicPartition
 
 NONE = ErrorCode.NONE
@@ -36,7 +38,7 @@ Errors: TypeAlias = "dict[TopicPartition, int]"  # error codes
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """The end of one producer's transaction. `version` is the transaction's, 0 if not told."""
+    """The end of one producer's transaction. `version` is the transaction's, 0 if unknown."""
 
     producer_id: int
     epoch: int
@@ -45,35 +47,61 @@ class Marker(msgspec.Struct, frozen=True):
     version: int = 0
 
 
+class MarkerReceiver(Protocol):
+    """A broker that receives markers."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def image(self) -> Image: ...
+    @property
+    def services(self) -> Services: ...
+    @property
+    def groups(self) -> GroupCoordinator: ...
+
+
 def write_markers(
-    cluster: Cluster,
-    broker: Broker,
+    broker: MarkerReceiver,
     marker: Marker,
     partitions: tuple[TopicPartition, ...],
     done: Callable[[Errors], None],
 ) -> None:
-    """Append a marker to partitions that `broker` should lead; `done` learns each one's error."""
-    write = _MarkerWrite(cluster, broker, marker, done)
+    """Append a marker to partitions that `broker` should lead; `done` gets the errors."""
+    runtime, configs = broker.services.runtime, broker.services.configs
+    write = _MarkerWrite(runtime, broker, marker, done)
     for key in partitions:
         write.append(key)
-    write.start()
+    deadline_ms = runtime.now_ms() + configs.get_int("request.timeout.ms")
+    write.start(runtime.timers.call_at, deadline_ms)
 
 
-class _MarkerWrite:
+class _Waiting(NamedTuple):
+    """A partition whose high watermark has to reach `required_offset`."""
+
+    partition: Partition
+    required_offset: int
+
+
+class _MarkerWrite(DelayedReplication[_Waiting]):
     """Markers that wait to be replicated (DelayedProduce, as for acks=all)."""
 
-    __slots__ = ("_broker", "_cluster", "_done", "_errors", "_marker", "_timer", "_waiting")
+    __slots__ = ("_broker", "_done", "_errors", "_marker", "_runtime")
 
     def __init__(
-        self, cluster: Cluster, broker: Broker, marker: Marker, done: Callable[[Errors], None]
+        self,
+        runtime: Runtime,
+        broker: MarkerReceiver,
+        marker: Marker,
+        done: Callable[[Errors], None],
     ) -> None:
-        self._cluster = cluster
+        super().__init__([])
+        self._runtime = runtime
         self._broker = broker
         self._marker = marker
         self._done = done
         self._errors: Errors = {}
-        self._waiting: dict[Partition, int] = {}
-        self._timer: Timer | None = None
 
     def append(self, key: TopicPartition) -> None:
         partition = self._broker.image.partition(*key)
@@ -83,7 +111,7 @@ class _MarkerWrite:
         error, last_offset = self._append(partition)
         self._errors[key] = error
         if error == NONE and partition.high_watermark <= last_offset:
-            self._waiting[partition] = last_offset + 1
+            self._waiting.append(_Waiting(partition, last_offset + 1))
 
     def _append(self, partition: Partition) -> tuple[int, int]:
         if partition.leader_id != self._broker.node_id:
@@ -102,7 +130,7 @@ class _MarkerWrite:
         )
         if error:
             return error, -1
-        now_ms = self._cluster.now_ms()
+        now_ms = self._runtime.now_ms()
         batch = build_marker(
             ControlType.COMMIT if marker.committed else ControlType.ABORT,
             producer_id=marker.producer_id,
@@ -114,40 +142,39 @@ class _MarkerWrite:
         result = partition.append_records(batch, now_ms, acks)
         if result.error:
             return result.error, -1
-        tell_marker(self._cluster, partition, marker, result.last_offset)
+        _emit_written(self._runtime, partition, marker, result.last_offset)
         if groups is not None:
             groups.offsets.end_transaction(marker.producer_id, committed=marker.committed)
         return NONE, result.last_offset
 
-    def start(self) -> None:
-        """Wait for the high watermarks, if any has yet to pass a marker."""
-        if self._waiting:
-            due_ms = self._cluster.now_ms() + self._cluster.config_int("request.timeout.ms")
-            self._timer = self._cluster.timers.call_at(due_ms, self._time_out)
-            for partition in self._waiting:
-                partition.watch(self)
-        self._finish_if_settled()
-
-    def partition_changed(self, partition: Partition) -> None:
-        """A partition's watcher."""
+    def error_of(self, waits: _Waiting) -> int | None:
+        partition = waits.partition
         if partition.deleted or partition.leader_id != self._broker.node_id:
-            self._settle(partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif partition.high_watermark >= self._waiting[partition]:
-            short = partition.under_min_isr
-            self._settle(partition, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND if short else NONE)
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if partition.high_watermark < waits.required_offset:
+            return None
+        return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND if partition.under_min_isr else NONE
 
-    def _settle(self, partition: Partition, error: int) -> None:
-        partition.unwatch(self)
-        del self._waiting[partition]
-        self._errors[partition.topic.name, partition.index] = error
-        self._finish_if_settled()
+    def set_error(self, waits: _Waiting, error: int) -> None:
+        self._errors[waits.partition.topic.name, waits.partition.index] = error
 
-    def _time_out(self) -> None:
-        for partition in list(self._waiting):
-            self._settle(partition, ErrorCode.REQUEST_TIMED_OUT)
+    def on_complete(self) -> None:
+        self._done(self._errors)
 
-    def _finish_if_settled(self) -> None:
-        if not self._waiting:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._done(self._errors)
+
+def _emit_written(runtime: Runtime, partition: Partition, marker: Marker, offset: int) -> None:
+    """A marker was appended at `offset`."""
+    if runtime.on_event:
+        topic = partition.topic
+        runtime.emit(
+            MarkerWritten(
+                runtime.now_ms(),
+                topic.name,
+                uuid_text(topic.topic_id),
+                partition.index,
+                offset,
+                marker.producer_id,
+                marker.epoch,
+                marker.committed,
+            )
+        )

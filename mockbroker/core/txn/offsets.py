@@ -1,7 +1,7 @@
-"""Offsets that a group commits inside a transaction: written at once, in force with the marker.
+"""Offsets that a group commits in a transaction: written at once, committed by the marker.
 
-They are a transactional batch in `__consumer_offsets` under the producer's own id and epoch, so
-that the transaction has to be verified there as in any other partition.
+They are a transactional batch in `__consumer_offsets` under the producer's id and epoch, so the
+transaction is verified there as in any other partition.
 
 Source: GroupCoordinatorShard.commitTransactionalOffset, CoordinatorRuntime.
 """
@@ -12,31 +12,34 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mockbroker.core.groups import records as group_records
-from mockbroker.core.log.verification import Guard
+from mockbroker.core.groups.emitters import emit_committed
+from mockbroker.core.log.verification import VerificationGuard
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
     from mockbroker.core.groups.offsets import OffsetAndMetadata
     from mockbroker.core.groups.shard import GroupShard
+    from mockbroker.core.runtime import Runtime
 
 NONE = int(ErrorCode.NONE)
 
 
 def commit_pending(
-    cluster: Cluster,
+    runtime: Runtime,
     shard: GroupShard,
     group_id: str,
     commits: Sequence[tuple[str, int, OffsetAndMetadata]],
     *,
     producer_id: int,
     epoch: int,
-    guard: Guard | None,
+    guard: VerificationGuard | None,
+    request_seq: int = 0,
 ) -> int:
     """Write commits, already checked: (topic, partition, offset). Returns an error code.
 
-    Without a guard the transaction is not verified.
+    Without a guard the transaction is not verified. `request_seq` is the number that the request
+    has in the journal.
     """
     if not commits:
         return NONE
@@ -47,7 +50,7 @@ def commit_pending(
         error = int(ErrorCode.INVALID_PRODUCER_EPOCH)
     if error != NONE:
         return error
-    now_ms = cluster.now_ms()
+    now_ms = runtime.now_ms()
     batch = build_batch(
         [
             Record(timestamp=now_ms, key=key, value=value)
@@ -68,4 +71,7 @@ def commit_pending(
         offset.record_offset = record_offset
         record_offset += 1
         shard.offsets.commit_pending(producer_id, group_id, topic, index, offset)
+    emit_committed(
+        runtime, shard.coordinator.broker_id, group_id, commits, request_seq, transactional=True
+    )
     return NONE

@@ -1,4 +1,4 @@
-"""Records of `__transaction_state`: what a transactional id looks like in the log.
+"""Records of `__transaction_state`: a transactional id in the log.
 
 A key of version 0 and a value of version 1, or 0 below transaction.version 1; a null value is a
 tombstone. Source: TransactionLog.
@@ -57,9 +57,9 @@ def value_of(image: TransactionImage, server_version: int) -> bytes:
 
 
 def parse(record: Record) -> TransactionRecord | None:
-    """What a record says, or None if it is of no known kind.
+    """The decoded record, or None if it is of no known kind.
 
-    Raises DecodeError or UnknownVersionError when key or value are not what they say they are.
+    Raises DecodeError or UnknownVersionError when the key or the value cannot be decoded.
     """
     if record.key is None:
         return None

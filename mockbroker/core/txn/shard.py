@@ -1,9 +1,8 @@
 """The transactional ids of one partition of `__transaction_state`, on the broker that leads it.
 
-What producers ask arrives here, is put to the id's machine, and what that wants done is done:
-answers go to whoever waits, records into the partition, markers on their way, deadlines into the
-cluster's timers. A record counts as stored once it is replicated (see `coordinator.shard`).
-`loader` rebuilds a shard from the log alone.
+A request becomes an event of the id's machine. The shard performs the effects: it completes
+requests, writes records, sends markers and sets timers. A record is stored when it is replicated
+(see `coordinator.shard`). `loader` builds a shard from the log.
 
 Slots in events are callables here: they take the result and finish the request.
 
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from mockbroker.core.coordinator.shard import CoordinatorShard
 from mockbroker.core.events import TransactionMoved
-from mockbroker.core.partition import ACKS_ALL
+from mockbroker.core.replication.partition import ACKS_ALL
 from mockbroker.core.txn import records as txn_records
 from mockbroker.core.txn.base import new_image
 from mockbroker.core.txn.events import (
@@ -48,7 +47,7 @@ from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import Record, build_batch
 
 if TYPE_CHECKING:
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.replication.partition import Partition
     from mockbroker.core.txn.coordinator import TransactionCoordinator
 
 NONE = ErrorCode.NONE
@@ -71,12 +70,12 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         self.epoch = partition.leader_epoch
         self.transactions: dict[str, TransactionalId] = {}
 
-    # ---------------------------------------------------------------------------------- questions
+    # ----------------------------------------------------------------------------------- requests
 
     @property
     def server_version(self) -> int:
-        """The cluster's transaction.version: by it the coordinator ends what it has to end."""
-        return self._cluster.features.level(FEATURE)
+        """The cluster's transaction.version, by which the coordinator aborts transactions."""
+        return self.coordinator.features.level(FEATURE)
 
     def init(
         self,
@@ -86,7 +85,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         epoch: int,
         done: Callable[[Result], None],
     ) -> None:
-        """InitProducerId. An id comes into being with its first question."""
+        """InitProducerId. The first one creates the id."""
         transaction = self.transactions.get(transactional_id)
         now_ms = self._times.now_ms()
         if transaction is None:
@@ -161,8 +160,8 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         )
         self._run(transaction, event)
 
-    def look_at(self, transactional_id: str) -> None:
-        """Let an id see whether its time is up."""
+    def check_timeout(self, transactional_id: str) -> None:
+        """Abort the transaction of an id if it has timed out."""
         transaction = self.transactions[transactional_id]
         tick = Tick(spare_id=self._spare_id(transaction), server_version=self.server_version)
         self._run(transaction, tick)
@@ -171,19 +170,19 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         return self._new_producer_id() if transaction.wants_spare_id else -1
 
     def _new_producer_id(self) -> int:
-        return self._cluster.ids.producer_id(self.coordinator.broker_id)
+        return self._runtime.ids.producer_id(self.coordinator.broker_id)
 
-    def when_settled(self, transactional_id: str, call: Callable[[], None]) -> None:
-        """Have `call` called once no move of an id is pending; never, if the coordinator moves."""
+    def when_not_pending(self, transactional_id: str, call: Callable[[], None]) -> None:
+        """Run `call` once no transition of an id is pending; never, if the shard is unloaded."""
         self._waiting.setdefault(transactional_id, []).append(call)
 
     def marked(self, transaction: TransactionalId, partitions: tuple[TopicPartition, ...]) -> None:
-        """Markers were written, or are not needed any more."""
+        """Markers were written, or are no longer needed."""
         if not self.unloaded:
             self._run(transaction, Marked(partitions))
 
     def expire(self, expiration_ms: int) -> None:
-        """Write tombstones for ids that nobody used for `expiration_ms`."""
+        """Write tombstones for ids that were unused for `expiration_ms`."""
         for transaction in list(self.transactions.values()):
             self._run(transaction, Expire(expiration_ms))
 
@@ -195,12 +194,12 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
     def read(self) -> None:
         load(self)
 
-    def start(self) -> None:
-        """What was decided is carried on, and what is open may run out of time."""
+    def on_loaded(self) -> None:
+        """Decided ends complete, and open transactions may time out."""
         for transaction in list(self.transactions.values()):
             self._run(transaction, Loaded())
 
-    def let_go(self) -> None:
+    def on_unloaded(self) -> None:
         self._waiting.clear()
         self.transactions.clear()
 
@@ -212,9 +211,9 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             return
         self._rearm(transaction)
         if self._waiting and transaction.pending is None:
-            now_ms = self._cluster.now_ms()
+            now_ms = self._runtime.now_ms()
             for call in self._waiting.pop(transaction.transactional_id, ()):
-                self._cluster.timers.call_at(now_ms, call)
+                self._runtime.timers.call_at(now_ms, call)
 
     def _perform(self, transaction: TransactionalId, effects: list[Effect]) -> None:
         for effect in effects:
@@ -225,14 +224,14 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             elif isinstance(effect, SendMarkers):
                 self.coordinator.markers.send(self, transaction, effect)
             elif isinstance(effect, Moved):
-                self._tell(transaction, effect)
+                self._emit_moved(transaction, effect)
             elif isinstance(effect, Forget):
                 self._forget(transaction.transactional_id)
 
-    def _tell(self, transaction: TransactionalId, moved: Moved) -> None:
-        self._cluster.tell(
+    def _emit_moved(self, transaction: TransactionalId, moved: Moved) -> None:
+        self._runtime.emit(
             TransactionMoved(
-                self._cluster.now_ms(),
+                self._runtime.now_ms(),
                 transaction.transactional_id,
                 moved.previous.value,
                 moved.state.value,
@@ -246,8 +245,8 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         self._timers.forget(transactional_id)
 
     def _store(self, transaction: TransactionalId, persist: Persist) -> None:
-        """Append a record, and tell the machine when it is replicated."""
-        image, now_ms = persist.image, self._cluster.now_ms()
+        """Append a record; the event `Persisted` follows when it is replicated."""
+        image, now_ms = persist.image, self._runtime.now_ms()
         value = None if image is None else txn_records.value_of(image, self.server_version)
         record = Record(
             timestamp=now_ms, key=txn_records.key_of(transaction.transactional_id), value=value
@@ -258,10 +257,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         )
 
     def _rearm(self, transaction: TransactionalId) -> None:
-        """Have the cluster's timers call when the id is due, unless they will earlier anyway.
-
-        One timer for each id: it may find that the transaction it was set for is long over.
-        """
+        """Set the timer of an id, unless it runs earlier; it may find nothing to do."""
         due_ms = transaction.deadline_ms()
         if due_ms is not None and transaction.state is State.ONGOING:
             due_ms = self.coordinator.next_scan_ms(due_ms)
@@ -269,4 +265,4 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
 
     def _on_timer(self, transactional_id: str) -> None:
         if transactional_id in self.transactions:
-            self.look_at(transactional_id)
+            self.check_timeout(transactional_id)

@@ -1,12 +1,11 @@
-"""The states of a transactional id and what each of them answers: the theory, then the tables.
+"""The states of a transactional id, their transitions and their answers to requests.
 
-A transactional id is one producer's name across its lives. Its coordinator remembers which producer
-id and epoch it goes by, and where its transaction stands. The first partition opens a transaction
-(Ongoing). Its end is decided by one record in the coordinator's log (PrepareCommit, PrepareAbort):
-from there it is carried through, whatever happens. A marker goes to each partition; when all are
-written the end is complete (CompleteCommit, CompleteAbort), and the next one may begin. Whoever
-initialises anew, or runs out of time, has what is open fenced (PrepareEpochFence) and aborted. An
-id that nobody used for long is Dead, and forgotten.
+A transactional id names one producer across its restarts. Its coordinator holds the producer id,
+the epoch and the state of the transaction. The first partition opens a transaction (Ongoing). One
+record in the coordinator's log decides the end (PrepareCommit, PrepareAbort), which then always
+completes: a marker goes to each partition, and when all are written the transaction is complete
+(CompleteCommit, CompleteAbort). An InitProducerId or a timeout fences an open transaction
+(PrepareEpochFence) and aborts it. An id that is unused for long is Dead, and is removed.
 
     Empty --> Ongoing --> PrepareCommit --> CompleteCommit --+
       ^         |  ^                                         |
@@ -15,20 +14,19 @@ id that nobody used for long is Dead, and forgotten.
       |   (PrepareEpochFence) --> PrepareAbort --> CompleteAbort
       +------------------------------------------------------+
 
-A move is *pending* from the moment it is decided until its record is stored; while one is, the
-next is refused with CONCURRENT_TRANSACTIONS. Completion is pending as long as markers are on their
-way. PrepareEpochFence and Dead are only ever pending: the record that follows says PrepareAbort, or
-is a tombstone.
+A transition is *pending* until its record is stored; meanwhile requests get
+CONCURRENT_TRANSACTIONS. The completion is pending until all markers are written. PrepareEpochFence
+and Dead are only ever pending: the record that follows holds PrepareAbort, or is a tombstone.
 
-Two tables say all that the state decides, each total over its two dimensions:
+Two tables, each total over its two dimensions:
 
-- `TRANSITIONS`: state x trigger -> next state. What is not there is `FORBIDDEN`, cell by cell.
-- `ANSWERS`: state x question -> error code, or the step to take. The question is that of the right
-  producer id and epoch.
+- `TRANSITIONS`: state x trigger -> next state. Every other cell is in `FORBIDDEN`.
+- `ANSWERS`: state x request -> error code, or the step to take. The request has the right producer
+  id and epoch.
 
-The questions of an end come in two protocols. In the first (TV1) the epoch stays, so an end asked
-for twice looks like the first. In the second (TV2, KIP-890) each end raises the epoch, so an end
-with the epoch before the present one is a retry, and one with the present epoch is a new end.
+An EndTxn belongs to one of two protocols. In the first (TV1) the epoch stays, so a retry looks like
+the first request. In the second (TV2, KIP-890) each end raises the epoch: an EndTxn with the former
+epoch is a retry, and one with the current epoch is a new end.
 
 Source: TransactionState, TransactionCoordinator.
 """
@@ -53,22 +51,22 @@ class State(Enum):
     PREPARE_EPOCH_FENCE = "PrepareEpochFence"
 
 
-# What stands for each state in the records of `__transaction_state`.
+# The code of each state in the records of `__transaction_state`.
 STATUS_CODES: dict[State, int] = {state: code for code, state in enumerate(State)}
 STATES_BY_CODE: dict[int, State] = dict(enumerate(State))
 
 
 class Trigger(Enum):
-    """What moves a transactional id from one state to another."""
+    """Causes of a transition."""
 
-    INITIALISED = "a producer is given the id, or a new epoch of it"
+    INITIALISED = "a producer gets an epoch"
     ADDED = "partitions are added"
     COMMITTED = "the producer commits"
-    ABORTED = "the producer aborts, or is made to"
-    ABORTED_EMPTY = "the producer aborts without having added anything (TV2)"
-    FENCED = "the producer is to be shut out"
+    ABORTED = "the transaction is aborted"
+    ABORTED_EMPTY = "the producer aborts an empty transaction (TV2)"
+    FENCED = "the producer is fenced"
     MARKED = "every partition has its marker"
-    EXPIRED = "nobody used the id for too long"
+    EXPIRED = "the id was unused for too long"
 
 
 TRANSITIONS: dict[State, dict[Trigger, State]] = {
@@ -105,14 +103,14 @@ TRANSITIONS: dict[State, dict[Trigger, State]] = {
 _ENDS = frozenset({Trigger.COMMITTED, Trigger.ABORTED})
 _NOTHING_OPEN = _ENDS | {Trigger.FENCED, Trigger.MARKED}
 
-# The cells that must never be asked for; together with TRANSITIONS they cover every pair.
+# The cells without a transition; together with TRANSITIONS they cover every pair.
 FORBIDDEN: dict[State, frozenset[Trigger]] = {
     State.EMPTY: _NOTHING_OPEN,
-    # An open transaction is never initialised over: it is fenced first.
+    # InitProducerId fences an open transaction first.
     State.ONGOING: frozenset(
         {Trigger.INITIALISED, Trigger.ABORTED_EMPTY, Trigger.MARKED, Trigger.EXPIRED}
     ),
-    # What is decided is carried through; nothing else may happen before.
+    # A decided end completes; no other transition is possible before.
     State.PREPARE_COMMIT: frozenset(Trigger) - {Trigger.MARKED},
     State.PREPARE_ABORT: frozenset(Trigger) - {Trigger.MARKED},
     State.COMPLETE_COMMIT: _NOTHING_OPEN,
@@ -122,30 +120,30 @@ FORBIDDEN: dict[State, frozenset[Trigger]] = {
 }
 
 
-class Ask(Enum):
-    """What may be asked of a transactional id, as far as its state decides the answer."""
+class TxnRequest(Enum):
+    """Requests about a transactional id, as far as its state decides the answer."""
 
     INIT = "InitProducerId"
-    ADD = "AddPartitionsToTxn, AddOffsetsToTxn, or a leader that adds its partition"
+    ADD = "AddPartitionsToTxn, AddOffsetsToTxn"
     VERIFY = "AddPartitionsToTxn that only verifies"
     TV1_COMMIT = "EndTxn up to v4, commit"
     TV1_ABORT = "EndTxn up to v4, abort"
-    TV2_COMMIT = "EndTxn since v5 with the present epoch, commit"
-    TV2_ABORT = "EndTxn since v5 with the present epoch, abort"
-    TV2_COMMIT_AGAIN = "EndTxn since v5 with the epoch before, commit"
-    TV2_ABORT_AGAIN = "EndTxn since v5 with the epoch before, abort"
+    TV2_COMMIT = "EndTxn since v5 with the current epoch, commit"
+    TV2_ABORT = "EndTxn since v5 with the current epoch, abort"
+    TV2_COMMIT_AGAIN = "EndTxn since v5 with the former epoch, commit"
+    TV2_ABORT_AGAIN = "EndTxn since v5 with the former epoch, abort"
 
 
-class Step(Enum):
-    """Answers that depend on more than the state."""
+class TxnStep(Enum):
+    """What a request does where the answer depends on more than the state."""
 
-    RENEW = "give out a higher epoch, or a new producer id when the epochs are used up"
-    FENCE = "abort what is open under a higher epoch; the producer asks again meanwhile"
-    ADD = "add the partitions, unless all are there"
-    MEMBERSHIP = "say of each partition whether it is there"
+    RENEW = "assign a higher epoch, or a new producer id when the epochs are used up"
+    FENCE = "abort the open transaction under a higher epoch; the producer retries meanwhile"
+    ADD = "add the partitions that are not in the transaction"
+    VERIFY = "check each partition"
     END = "decide the end"
-    END_EMPTY = "abort nothing, which raises the epoch"
-    SAME = "answer as the first time, with the producer id and epoch that came of it"
+    END_EMPTY = "abort an empty transaction, which raises the epoch"
+    SAME = "answer as the first time, with the resulting producer id and epoch"
 
 
 CONCURRENT = ErrorCode.CONCURRENT_TRANSACTIONS
@@ -153,103 +151,103 @@ WRONG_STATE = ErrorCode.INVALID_TXN_STATE
 FENCED = ErrorCode.PRODUCER_FENCED
 IMPOSSIBLE = ErrorCode.UNKNOWN_SERVER_ERROR  # Kafka throws IllegalStateException
 
-ANSWERS: dict[State, dict[Ask, ErrorCode | Step]] = {
+ANSWERS: dict[State, dict[TxnRequest, ErrorCode | TxnStep]] = {
     State.EMPTY: {
-        Ask.INIT: Step.RENEW,
-        Ask.ADD: Step.ADD,
-        Ask.VERIFY: Step.MEMBERSHIP,
-        Ask.TV1_COMMIT: WRONG_STATE,
-        Ask.TV1_ABORT: WRONG_STATE,
-        Ask.TV2_COMMIT: WRONG_STATE,
-        Ask.TV2_ABORT: Step.END_EMPTY,
-        Ask.TV2_COMMIT_AGAIN: FENCED,
-        Ask.TV2_ABORT_AGAIN: FENCED,
+        TxnRequest.INIT: TxnStep.RENEW,
+        TxnRequest.ADD: TxnStep.ADD,
+        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.TV1_COMMIT: WRONG_STATE,
+        TxnRequest.TV1_ABORT: WRONG_STATE,
+        TxnRequest.TV2_COMMIT: WRONG_STATE,
+        TxnRequest.TV2_ABORT: TxnStep.END_EMPTY,
+        TxnRequest.TV2_COMMIT_AGAIN: FENCED,
+        TxnRequest.TV2_ABORT_AGAIN: FENCED,
     },
     State.ONGOING: {
-        Ask.INIT: Step.FENCE,
-        Ask.ADD: Step.ADD,
-        Ask.VERIFY: Step.MEMBERSHIP,
-        Ask.TV1_COMMIT: Step.END,
-        Ask.TV1_ABORT: Step.END,
-        Ask.TV2_COMMIT: Step.END,
-        Ask.TV2_ABORT: Step.END,
-        Ask.TV2_COMMIT_AGAIN: FENCED,
-        Ask.TV2_ABORT_AGAIN: FENCED,
+        TxnRequest.INIT: TxnStep.FENCE,
+        TxnRequest.ADD: TxnStep.ADD,
+        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.TV1_COMMIT: TxnStep.END,
+        TxnRequest.TV1_ABORT: TxnStep.END,
+        TxnRequest.TV2_COMMIT: TxnStep.END,
+        TxnRequest.TV2_ABORT: TxnStep.END,
+        TxnRequest.TV2_COMMIT_AGAIN: FENCED,
+        TxnRequest.TV2_ABORT_AGAIN: FENCED,
     },
     State.PREPARE_COMMIT: {
-        Ask.INIT: CONCURRENT,
-        Ask.ADD: CONCURRENT,
-        Ask.VERIFY: CONCURRENT,
-        Ask.TV1_COMMIT: CONCURRENT,
-        Ask.TV1_ABORT: WRONG_STATE,
-        Ask.TV2_COMMIT: FENCED,
-        Ask.TV2_ABORT: FENCED,
-        Ask.TV2_COMMIT_AGAIN: CONCURRENT,
-        Ask.TV2_ABORT_AGAIN: WRONG_STATE,
+        TxnRequest.INIT: CONCURRENT,
+        TxnRequest.ADD: CONCURRENT,
+        TxnRequest.VERIFY: CONCURRENT,
+        TxnRequest.TV1_COMMIT: CONCURRENT,
+        TxnRequest.TV1_ABORT: WRONG_STATE,
+        TxnRequest.TV2_COMMIT: FENCED,
+        TxnRequest.TV2_ABORT: FENCED,
+        TxnRequest.TV2_COMMIT_AGAIN: CONCURRENT,
+        TxnRequest.TV2_ABORT_AGAIN: WRONG_STATE,
     },
     State.PREPARE_ABORT: {
-        Ask.INIT: CONCURRENT,
-        Ask.ADD: CONCURRENT,
-        Ask.VERIFY: CONCURRENT,
-        Ask.TV1_COMMIT: WRONG_STATE,
-        Ask.TV1_ABORT: CONCURRENT,
-        Ask.TV2_COMMIT: FENCED,
-        Ask.TV2_ABORT: FENCED,
-        Ask.TV2_COMMIT_AGAIN: WRONG_STATE,
-        Ask.TV2_ABORT_AGAIN: CONCURRENT,
+        TxnRequest.INIT: CONCURRENT,
+        TxnRequest.ADD: CONCURRENT,
+        TxnRequest.VERIFY: CONCURRENT,
+        TxnRequest.TV1_COMMIT: WRONG_STATE,
+        TxnRequest.TV1_ABORT: CONCURRENT,
+        TxnRequest.TV2_COMMIT: FENCED,
+        TxnRequest.TV2_ABORT: FENCED,
+        TxnRequest.TV2_COMMIT_AGAIN: WRONG_STATE,
+        TxnRequest.TV2_ABORT_AGAIN: CONCURRENT,
     },
     State.COMPLETE_COMMIT: {
-        Ask.INIT: Step.RENEW,
-        Ask.ADD: Step.ADD,
-        Ask.VERIFY: Step.MEMBERSHIP,
-        Ask.TV1_COMMIT: Step.SAME,
-        Ask.TV1_ABORT: WRONG_STATE,
-        Ask.TV2_COMMIT: WRONG_STATE,
-        Ask.TV2_ABORT: Step.END_EMPTY,
-        Ask.TV2_COMMIT_AGAIN: Step.SAME,
-        Ask.TV2_ABORT_AGAIN: WRONG_STATE,
+        TxnRequest.INIT: TxnStep.RENEW,
+        TxnRequest.ADD: TxnStep.ADD,
+        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.TV1_COMMIT: TxnStep.SAME,
+        TxnRequest.TV1_ABORT: WRONG_STATE,
+        TxnRequest.TV2_COMMIT: WRONG_STATE,
+        TxnRequest.TV2_ABORT: TxnStep.END_EMPTY,
+        TxnRequest.TV2_COMMIT_AGAIN: TxnStep.SAME,
+        TxnRequest.TV2_ABORT_AGAIN: WRONG_STATE,
     },
     State.COMPLETE_ABORT: {
-        Ask.INIT: Step.RENEW,
-        Ask.ADD: Step.ADD,
-        Ask.VERIFY: Step.MEMBERSHIP,
-        Ask.TV1_COMMIT: WRONG_STATE,
-        Ask.TV1_ABORT: Step.SAME,
-        Ask.TV2_COMMIT: WRONG_STATE,
-        Ask.TV2_ABORT: Step.END_EMPTY,
-        Ask.TV2_COMMIT_AGAIN: WRONG_STATE,
-        Ask.TV2_ABORT_AGAIN: Step.SAME,
+        TxnRequest.INIT: TxnStep.RENEW,
+        TxnRequest.ADD: TxnStep.ADD,
+        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.TV1_COMMIT: WRONG_STATE,
+        TxnRequest.TV1_ABORT: TxnStep.SAME,
+        TxnRequest.TV2_COMMIT: WRONG_STATE,
+        TxnRequest.TV2_ABORT: TxnStep.END_EMPTY,
+        TxnRequest.TV2_COMMIT_AGAIN: WRONG_STATE,
+        TxnRequest.TV2_ABORT_AGAIN: TxnStep.SAME,
     },
     State.DEAD: {
-        Ask.INIT: IMPOSSIBLE,
-        Ask.ADD: IMPOSSIBLE,
-        Ask.VERIFY: Step.MEMBERSHIP,
-        Ask.TV1_COMMIT: IMPOSSIBLE,
-        Ask.TV1_ABORT: IMPOSSIBLE,
-        Ask.TV2_COMMIT: IMPOSSIBLE,
-        Ask.TV2_ABORT: IMPOSSIBLE,
-        Ask.TV2_COMMIT_AGAIN: FENCED,
-        Ask.TV2_ABORT_AGAIN: FENCED,
+        TxnRequest.INIT: IMPOSSIBLE,
+        TxnRequest.ADD: IMPOSSIBLE,
+        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.TV1_COMMIT: IMPOSSIBLE,
+        TxnRequest.TV1_ABORT: IMPOSSIBLE,
+        TxnRequest.TV2_COMMIT: IMPOSSIBLE,
+        TxnRequest.TV2_ABORT: IMPOSSIBLE,
+        TxnRequest.TV2_COMMIT_AGAIN: FENCED,
+        TxnRequest.TV2_ABORT_AGAIN: FENCED,
     },
     State.PREPARE_EPOCH_FENCE: {
-        Ask.INIT: IMPOSSIBLE,
-        Ask.ADD: IMPOSSIBLE,
-        Ask.VERIFY: Step.MEMBERSHIP,
-        Ask.TV1_COMMIT: IMPOSSIBLE,
-        Ask.TV1_ABORT: IMPOSSIBLE,
-        Ask.TV2_COMMIT: IMPOSSIBLE,
-        Ask.TV2_ABORT: IMPOSSIBLE,
-        Ask.TV2_COMMIT_AGAIN: FENCED,
-        Ask.TV2_ABORT_AGAIN: FENCED,
+        TxnRequest.INIT: IMPOSSIBLE,
+        TxnRequest.ADD: IMPOSSIBLE,
+        TxnRequest.VERIFY: TxnStep.VERIFY,
+        TxnRequest.TV1_COMMIT: IMPOSSIBLE,
+        TxnRequest.TV1_ABORT: IMPOSSIBLE,
+        TxnRequest.TV2_COMMIT: IMPOSSIBLE,
+        TxnRequest.TV2_ABORT: IMPOSSIBLE,
+        TxnRequest.TV2_COMMIT_AGAIN: FENCED,
+        TxnRequest.TV2_ABORT_AGAIN: FENCED,
     },
 }
 
-# The question that an EndTxn asks: (second protocol, commit, with the epoch before) -> Ask.
-END_QUESTIONS: dict[tuple[bool, bool, bool], Ask] = {
-    (False, True, False): Ask.TV1_COMMIT,
-    (False, False, False): Ask.TV1_ABORT,
-    (True, True, False): Ask.TV2_COMMIT,
-    (True, False, False): Ask.TV2_ABORT,
-    (True, True, True): Ask.TV2_COMMIT_AGAIN,
-    (True, False, True): Ask.TV2_ABORT_AGAIN,
+# The EndTxn that is (second protocol, commit, with the former epoch).
+END_REQUESTS: dict[tuple[bool, bool, bool], TxnRequest] = {
+    (False, True, False): TxnRequest.TV1_COMMIT,
+    (False, False, False): TxnRequest.TV1_ABORT,
+    (True, True, False): TxnRequest.TV2_COMMIT,
+    (True, False, False): TxnRequest.TV2_ABORT,
+    (True, True, True): TxnRequest.TV2_COMMIT_AGAIN,
+    (True, False, True): TxnRequest.TV2_ABORT_AGAIN,
 }

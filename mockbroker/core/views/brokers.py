@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from mockbroker.core.broker import Broker
+    from mockbroker.core.brokers.broker import Broker
     from mockbroker.core.cluster import Cluster
 
 
@@ -82,7 +82,7 @@ def cluster_view(cluster: Cluster) -> ClusterView:
     return ClusterView(
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
-        now_ms=cluster.now_ms(),
+        now_ms=cluster.runtime.now_ms(),
         brokers=len(cluster.brokers),
         topics=len(cluster.topics),
         partitions=len(partitions),

@@ -18,7 +18,7 @@ from mockbroker.core.events import (
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
-    from mockbroker.core.partition import Partition
+    from mockbroker.core.replication.partition import Partition
 
 
 class PartitionStateView(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class PartitionStateView(msgspec.Struct, frozen=True):
 
 
 class ControllerView(msgspec.Struct, frozen=True):
-    """The active controller, -1 while there is none, and all that it looks after."""
+    """The active controller, -1 while there is none, and its partitions."""
 
     node_id: int
     epoch: int
@@ -106,9 +106,13 @@ def _change(event: Event) -> StateChangeView:
         return StateChangeView(
             event.at_ms,
             "topics",
-            created=event.created,
-            deleted=event.deleted,
-            assignment=event.assignment,
+            created=tuple(each.topic for each in event.created),
+            deleted=tuple(each.topic for each in event.deleted),
+            assignment={
+                f"{each.topic}-{index}": replicas
+                for each in event.created
+                for index, replicas in enumerate(each.assignment)
+            },
         )
     assert isinstance(event, PartitionsMoved | ReplicasMoved)
     what, node_id = "partition", None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mockbroker.core.hashing.java_hash import string_hash
-from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
-    from mockbroker.core.groups.classic import ClassicGroup
-    from mockbroker.core.groups.consumer.group import ConsumerGroup
-    from mockbroker.core.groups.consumer.members import ConsumerMember
-    from mockbroker.core.groups.members import Member
+    from mockbroker.core.groups.group import Group
     from mockbroker.core.groups.shard import GroupShard
 
 
 class MemberView(msgspec.Struct, frozen=True):
-    """One member; `connected` says whether the connection it was last heard on is open."""
+    """One member; `connected`: whether the connection of its last request is open."""
 
     member_id: str
     client_id: str
@@ -75,58 +72,39 @@ def group_views(cluster: Cluster) -> list[GroupView]:
     """Every group that a coordinator answers for now, by id."""
     found: list[GroupView] = []
     for shard in _shards(cluster):
-        found.extend(_classic(cluster, shard, each) for each in shard.groups.values())
-        found.extend(_consumer(cluster, shard, each) for each in shard.consumers.groups.values())
+        found.extend(_view(cluster, shard, each) for each in shard.by_type())
     return sorted(found, key=lambda view: view.group)
 
 
 def _shards(cluster: Cluster) -> Iterator[GroupShard]:
     if GROUP_METADATA_TOPIC not in cluster.topics:
-        return  # a look brings no coordinator into being
+        return  # a view must not create a coordinator
     for broker in cluster.brokers.values():
         for shard in broker.groups.shards():
             if not isinstance(shard, ErrorCode):
                 yield shard
 
 
-def _classic(cluster: Cluster, shard: GroupShard, group: ClassicGroup) -> GroupView:
+def _view(cluster: Cluster, shard: GroupShard, group: Group) -> GroupView:
+    connected = cluster.member_connections.connected(group.group_id)
     return GroupView(
         group=group.group_id,
-        type="classic",
-        state=group.state.value,
+        type=group.group_type,
+        state=group.state_name,
         coordinator=shard.coordinator.broker_id,
-        generation=group.generation,
-        protocol=group.protocol_name,
-        members=_members(cluster, group.group_id, group.roster.members),
+        generation=group.generation_or_epoch,
+        protocol=group.protocol,
+        members=[
+            MemberView(
+                member_id,
+                member.client_id,
+                member.client_host,
+                member.instance_id,
+                connected(member_id),
+            )
+            for member_id, member in group.members.items()
+        ],
     )
-
-
-def _consumer(cluster: Cluster, shard: GroupShard, group: ConsumerGroup) -> GroupView:
-    return GroupView(
-        group=group.group_id,
-        type="consumer",
-        state=group.state.value,
-        coordinator=shard.coordinator.broker_id,
-        generation=group.epoch,
-        protocol=group.preferred_assignor(),
-        members=_members(cluster, group.group_id, group.members),
-    )
-
-
-def _members(
-    cluster: Cluster, group_id: str, members: Mapping[str, Member | ConsumerMember]
-) -> list[MemberView]:
-    connected = cluster.presence.connected(group_id)
-    return [
-        MemberView(
-            member_id,
-            member.client_id,
-            member.client_host,
-            member.instance_id,
-            connected(member_id),
-        )
-        for member_id, member in members.items()
-    ]
 
 
 def lag_views(cluster: Cluster, group: str | None = None) -> list[LagView]:

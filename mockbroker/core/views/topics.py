@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mockbroker.core.cluster import Cluster
-    from mockbroker.core.partition import Partition
-    from mockbroker.core.topic import Topic
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.replication.partition import Partition
     from mockbroker_protocol.records import BatchHeader, Record
 
 READ_BYTES_MAX = 1 << 20

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""From notes to tables.
+"""From the entries of a spool to tables.
 
-Nouns: an *exchange* is a request, opened, with what followed from it until it was answered or never
-will be. A *part* makes the tables of one subject; it is told of exchanges and facts in the order of
-the journal. The *world* is what several parts have to know: topics and their ids, leaders, clients.
+Nouns: an *exchange* is a request, decoded, with its consequences until it is answered or never will
+be. A *part* makes the tables of one subject from exchanges and events, in the order of the journal.
+The *cluster state* is what several parts need: topics and their ids, leaders, clients.
 """

@@ -1,7 +1,7 @@
 """Opening record batches: offsets, times, hashes and ids of all records at once, as arrays.
 
-What a producer sent is delivered again and again, so a batch that was opened lately is known by its
-bytes, and only its place in the log differs.
+A batch is delivered again and again. Recently decoded batches are cached by their bytes; only the
+place in the log differs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ EMPTY = Opened(
 
 
 class BatchOpener:
-    """Opens batches, and remembers those it opened lately."""
+    """Decodes batches, with a cache."""
 
     def __init__(self, kept_records_max: int = KEPT_RECORDS_MAX) -> None:
         self._kept: OrderedDict[bytes, Opened] = OrderedDict()

@@ -1,225 +1,202 @@
-"""The converter: notes in, rows of all tables out."""
+"""The converter: entries in, rows of all tables out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from mockbroker.core import events
+from mockbroker.core.journal.entries import (
+    AppendEntry,
+    EventEntry,
+    FactEntry,
+    HopEntry,
+    JournalEntry,
+    RequestEntry,
+    ResponseEntry,
+)
+from mockbroker.core.journal.journal import Gap
+from mockbroker.core.journal.messages import decode_request, decode_response
 from mockbroker.pipeline.convert.batches import BatchOpener
+from mockbroker.pipeline.convert.cluster_events import ClusterEvents
+from mockbroker.pipeline.convert.cluster_state import ClusterState, Exchange
 from mockbroker.pipeline.convert.fetching import Fetching
 from mockbroker.pipeline.convert.groups import Groups
-from mockbroker.pipeline.convert.happenings import CLUSTER_EVENTS, Happenings
 from mockbroker.pipeline.convert.producing import Producing
+from mockbroker.pipeline.convert.read_spans import ReadSpans
 from mockbroker.pipeline.convert.requests import add_request
 from mockbroker.pipeline.convert.rows import Rows, Sink
-from mockbroker.pipeline.convert.stretches import Stretches
 from mockbroker.pipeline.convert.transactions import Transactions
 from mockbroker.pipeline.convert.watermarks import Watermarks
-from mockbroker.pipeline.convert.world import Exchange, World
-from mockbroker.pipeline.spool.notes import (
-    Answered,
-    Appended,
-    Asked,
-    Begin,
-    End,
-    Fact,
-    Lost,
-    Note,
-    Peer,
-)
+from mockbroker.pipeline.spool.format import ClientIdentified, RunEnded, RunStarted, SpoolEntry
 from mockbroker_protocol import ApiKey
-from mockbroker_protocol.codec import request_codec, response_codec
-from mockbroker_protocol.exceptions import DecodeError, UnknownVersionError
-from mockbroker_protocol.headers import RequestHeader, decode_request_header
 
-RESTORED = "restore"  # the action after which the cluster is what it was once
+RESTORED = "restore"  # the action that puts the cluster back to a snapshot
 
 OnExchange = Callable[[Exchange], None]
-OnFact = Callable[[Fact], None]
 
 
 class Converter:
-    """Takes the notes of one run in their order; `finish` after the last."""
+    """Takes the entries of one run in their order; `finish` after the last."""
 
     def __init__(self, writer: Sink) -> None:
         self.ended = False
         self.last_seq = 0
         self._writer = writer
         self._rows = rows = Rows(writer)
-        self._world = world = World()
+        self._cluster = cluster = ClusterState()
         self._pending: dict[int, Exchange] = {}
         self._of_connection: dict[int, set[int]] = {}
         opener = BatchOpener()
-        watermarks = Watermarks(rows, world)
+        watermarks = Watermarks(rows, cluster)
         transactions = Transactions(rows)
-        happenings = Happenings(rows, world)
-        self._groups = groups = Groups(rows, world, transactions)
-        self._stretches = stretches = Stretches(world)
-        self._producing = Producing(rows, world, transactions, watermarks, opener)
-        self._fetching = fetching = Fetching(rows, world, groups, stretches, watermarks, opener)
-        self._on_asked: dict[int, OnExchange] = {int(ApiKey.FETCH): fetching.asked}
+        cluster_events = ClusterEvents(rows, cluster)
+        self._groups = groups = Groups(rows, cluster, transactions)
+        self._spans = spans = ReadSpans(cluster)
+        self._producing = Producing(rows, cluster, transactions, watermarks, opener)
+        self._fetching = fetching = Fetching(rows, cluster, groups, spans, watermarks, opener)
         self._on_ended: dict[int, tuple[OnExchange, ...]] = {
             int(ApiKey.PRODUCE): (self._producing.ended,),
             int(ApiKey.FETCH): (fetching.ended,),
-            int(ApiKey.LIST_OFFSETS): (watermarks.listed, stretches.listed),
-            int(ApiKey.OFFSET_FOR_LEADER_EPOCH): (stretches.listed,),
-            int(ApiKey.OFFSET_FETCH): (stretches.fetched_offsets,),
+            int(ApiKey.LIST_OFFSETS): (watermarks.listed, spans.listed),
+            int(ApiKey.OFFSET_FOR_LEADER_EPOCH): (spans.listed,),
+            int(ApiKey.OFFSET_FETCH): (spans.fetched_offsets,),
             int(ApiKey.OFFSET_COMMIT): (groups.committed,),
             int(ApiKey.TXN_OFFSET_COMMIT): (groups.sent_to_transaction,),
-            int(ApiKey.OFFSET_DELETE): (groups.deleted_offsets,),
-            int(ApiKey.DELETE_GROUPS): (groups.deleted_groups,),
             int(ApiKey.SYNC_GROUP): (groups.synced,),
             int(ApiKey.LEAVE_GROUP): (groups.left,),
             int(ApiKey.CONSUMER_GROUP_HEARTBEAT): (groups.heartbeat,),
             int(ApiKey.INIT_PRODUCER_ID): (transactions.initialized,),
         }
-        self._on_event: dict[str, tuple[OnFact, ...]] = {
-            "RecordsRemoved": (happenings.removed,),
-            "MarkerWritten": (transactions.marker,),
-            "TransactionMoved": (transactions.moved,),
-            "GroupMoved": (groups.moved,),
-            "WatermarkMoved": (watermarks.moved,),
-            **dict.fromkeys(CLUSTER_EVENTS, (world.fact, happenings.event)),
+        # Called with an entry and its event; other events have rows of the table `cluster` alone.
+        self._on_event: dict[type[events.Event], tuple[Callable[[EventEntry, Any], None], ...]] = {
+            events.RecordsRemoved: (cluster_events.removed,),
+            events.MarkerWritten: (transactions.marker,),
+            events.TransactionMoved: (transactions.moved,),
+            events.GroupMoved: (groups.moved,),
+            events.OffsetCommitted: (self._offset_committed,),
+            events.OffsetRemoved: (groups.offset_removed,),
+            events.WatermarkMoved: (watermarks.moved,),
+            events.TopicsChanged: (cluster.topics_changed, cluster_events.topics),
+            events.LeaderChanged: (cluster.leader_changed, cluster_events.event),
+            events.FollowerFetched: (),
+            events.LogTruncated: (cluster_events.event, cluster_events.truncated),
         }
-        self._on_note: dict[type, Callable[[Any], None]] = {
-            Begin: self._begin,
-            Asked: self._asked,
-            Answered: self._answered,
-            Appended: self._appended,
-            Fact: self._fact,
-            Peer: self._peer,
-            Lost: self._lost,
-            End: self._end,
+        self._on_entry: dict[type, Callable[[Any], None]] = {
+            RunStarted: self._run_started,
+            RequestEntry: self._request,
+            ResponseEntry: self._response,
+            AppendEntry: self._append,
+            HopEntry: self._at,  # the events of the cluster tell what hops did
+            EventEntry: self._event,
+            FactEntry: self._fact,
+            ClientIdentified: self._client_identified,
+            Gap: self._lost,
+            RunEnded: self._run_ended,
         }
-        self._on_event["LogTruncated"] += (happenings.truncated,)
-        self._happenings = happenings
+        self._cluster_events = cluster_events
 
-    def take(self, note: Note) -> None:
-        """The next note."""
-        self._on_note[type(note)](note)
+    def take(self, entry: SpoolEntry) -> None:
+        """The next entry."""
+        self._on_entry[type(entry)](entry)
 
     def flush(self) -> None:
-        """Hand over what is known by now, so that the writer can roll its files."""
+        """Pass all finished rows to the writer, so that it can roll its files."""
         self._rows.flush()
 
     def finish(self) -> None:
-        """No more notes come: what waits for an answer gets none."""
+        """No more entries come: requests that wait for an answer get none."""
         for seq in list(self._pending):
             self._close(self._pending[seq])
         self._groups.finish()
         self._rows.flush()
 
-    # -- notes -------------------------------------------------------------------------------------
+    # -- entries -----------------------------------------------------------------------------------
 
-    def _begin(self, note: Begin) -> None:
-        self._world.begin(note)
-        self.last_seq = note.last_seq
-        self._writer.tell(
-            cluster_id=note.cluster_id,
-            started_virtual_ms=note.virtual_ms,
-            started_real_ns=note.real_ns,
+    def _run_started(self, entry: RunStarted) -> None:
+        self._cluster.begin(entry)
+        self.last_seq = entry.last_seq
+        self._writer.describe(
+            cluster_id=entry.cluster_id,
+            started_virtual_ms=entry.virtual_ms,
+            started_real_ns=entry.real_ns,
         )
 
-    def _asked(self, note: Asked) -> None:
-        self._at(note)
-        header, message = _opened(note)
-        client = self._world.client(header, note.connection_id)
-        rebalances = self._world.rebalances.get(client, 0)
-        exchange = Exchange(note, header, message, client, rebalances)
-        self._pending[note.seq] = exchange
-        self._of_connection.setdefault(note.connection_id, set()).add(note.seq)
-        on_asked = self._on_asked.get(header.api_key)
-        if on_asked is not None:
-            on_asked(exchange)
+    def _request(self, entry: RequestEntry) -> None:
+        self._at(entry)
+        header, message, _ = decode_request(entry.frame)
+        client = self._cluster.client(header, entry.connection_id)
+        rebalances = self._cluster.rebalances.get(client, 0)
+        self._pending[entry.seq] = Exchange(entry, header, message, client, rebalances)
+        self._of_connection.setdefault(entry.connection_id, set()).add(entry.seq)
+        if header.api_key == ApiKey.FETCH and message is not None:
+            self._fetching.requested(entry, message)
 
-    def _answered(self, note: Answered) -> None:
-        self._at(note)
-        exchange = self._pending.get(note.request_seq)
+    def _response(self, entry: ResponseEntry) -> None:
+        self._at(entry)
+        exchange = self._pending.get(entry.request_seq)
         if exchange is None:
             return  # the request is missing
-        exchange.answer = note
-        exchange.response = _response(note)
+        exchange.answer = entry
+        exchange.response = decode_response(entry)
         self._close(exchange)
 
     def _close(self, exchange: Exchange) -> None:
-        asked = exchange.asked
-        del self._pending[asked.seq]
-        self._of_connection[asked.connection_id].discard(asked.seq)
-        add_request(self._rows, self._world, exchange)
+        request = exchange.request
+        del self._pending[request.seq]
+        self._of_connection[request.connection_id].discard(request.seq)
+        add_request(self._rows, self._cluster, exchange)
         if exchange.message is not None:
             for part in self._on_ended.get(exchange.header.api_key, ()):
                 part(exchange)
 
-    def _appended(self, note: Appended) -> None:
-        self._at(note)
-        self._producing.appended(note, self._pending.get(note.request_seq))
-        self._happenings.appended(note)
+    def _append(self, entry: AppendEntry) -> None:
+        self._at(entry)
+        self._producing.appended(entry, self._pending.get(entry.request_seq))
+        self._cluster_events.appended(entry)
 
-    def _fact(self, note: Fact) -> None:
-        self._at(note)
-        if note.kind == "event":
-            for part in self._on_event.get(note.name, ()):
-                part(note)
-        elif note.kind == "connection":
-            if note.fact.get("change") == "closed":
-                self._closed(note.fact["connection"])
-        else:
-            self._happenings.fault(note)
-            if note.fact.get("change") == RESTORED and note.kind == "action":
-                self._gap(note.seq, note.seq, "the cluster was put back to what it was once")
+    def _event(self, entry: EventEntry) -> None:
+        self._at(entry)
+        for part in self._on_event.get(type(entry.event), (self._cluster_events.event,)):
+            part(entry, entry.event)
+
+    def _fact(self, entry: FactEntry) -> None:
+        self._at(entry)
+        if entry.kind == "connection":
+            if entry.facts["change"] == "closed":
+                self._closed(entry.facts["connection"])
+            return
+        self._cluster_events.fault(entry)
+        if entry.kind == "action" and entry.facts["change"] == RESTORED:
+            self._gap(entry.seq, entry.seq, "the cluster was restored from a snapshot")
+
+    def _offset_committed(self, entry: EventEntry, event: events.OffsetCommitted) -> None:
+        self._groups.offset_committed(entry, event, self._pending.get(event.request_seq))
 
     def _closed(self, connection: int) -> None:
         for seq in sorted(self._of_connection.get(connection, ())):
             self._close(self._pending[seq])
         self._of_connection.pop(connection, None)
-        self._stretches.closed(connection)
-        self._world.peers.pop(connection, None)
+        self._spans.closed(connection)
+        self._cluster.clients.pop(connection, None)
 
-    def _peer(self, note: Peer) -> None:
-        self._world.peers[note.connection_id] = note
+    def _client_identified(self, entry: ClientIdentified) -> None:
+        self._cluster.clients[entry.id] = entry
 
-    def _lost(self, note: Lost) -> None:
-        self._gap(note.first_seq, note.last_seq, note.reason)
-        self.last_seq = max(self.last_seq, note.last_seq)
+    def _lost(self, gap: Gap) -> None:
+        self._gap(gap.first_seq, gap.last_seq, gap.reason)
+        self.last_seq = max(self.last_seq, gap.last_seq)
 
     def _gap(self, first: int, last: int, reason: str) -> None:
         self._fetching.forget()
         self._groups.forget()
         self._rows.add("gaps", {"first_seq": first, "last_seq": last, "reason": reason})
 
-    def _end(self, note: End) -> None:
+    def _run_ended(self, entry: RunEnded) -> None:
         self.ended = True
-        self.last_seq = note.last_seq
-        self._writer.at(note.last_seq, note.virtual_ms, note.real_ns)
+        self.last_seq = entry.last_seq
+        self._writer.at(entry.last_seq, entry.virtual_ms, entry.real_ns)
 
-    def _at(self, note: Asked | Answered | Appended | Fact) -> None:
-        self.last_seq = note.seq
-        self._writer.at(note.seq, note.virtual_ms, note.real_ns)
-
-
-def _opened(note: Asked) -> tuple[RequestHeader, Any]:
-    view = memoryview(note.frame)
-    try:
-        header, position = decode_request_header(view)
-    except DecodeError:
-        return RequestHeader(-1, -1, -1, None), None
-    if note.hidden:
-        return header, None
-    try:
-        codec = request_codec(ApiKey(header.api_key), header.api_version)
-        message, _ = codec.decode(view, position)
-    except (DecodeError, UnknownVersionError, ValueError):
-        return header, None
-    return header, message
-
-
-def _response(note: Answered) -> Any:
-    if note.body is None or note.errors is not None:
-        return None
-    body = note.body[0] if len(note.body) == 1 else b"".join(note.body)
-    try:
-        codec = response_codec(ApiKey(note.api_key), note.api_version)
-        message, _ = codec.decode(memoryview(body), 0)
-    except (DecodeError, UnknownVersionError, ValueError):
-        return None
-    return message
+    def _at(self, entry: JournalEntry) -> None:
+        self.last_seq = entry.seq
+        self._writer.at(entry.seq, entry.virtual_ms, entry.real_ns)

@@ -1,7 +1,7 @@
-"""Groups: their states, what members were given, what was committed, and who holds a partition.
+"""Groups: their states, assignments and commits, and the members that hold partitions.
 
 A Fetch does not say for which group it reads. It is a member's where exactly one member with the
-client id and host of whoever asks holds the partition.
+client id and host of the request's client holds the partition.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mockbroker.core.journal.exchange import error_name
+from mockbroker.core.events import GroupMoved, OffsetCommitted, OffsetRemoved
+from mockbroker.core.journal.entries import EventEntry
+from mockbroker.core.journal.messages import error_name
+from mockbroker.pipeline.convert.cluster_state import Client, ClusterState, Exchange, Place, times
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.transactions import Transactions
-from mockbroker.pipeline.convert.world import Client, Exchange, Place, World
-from mockbroker.pipeline.spool.notes import Fact
 from mockbroker_protocol.consumer_protocol import decode_assignment
 from mockbroker_protocol.exceptions import DecodeError
 
@@ -41,12 +42,11 @@ class _Member:
 class Groups:
     """Makes `groups`, `assignments` and `commits`."""
 
-    def __init__(self, rows: Rows, world: World, transactions: Transactions) -> None:
+    def __init__(self, rows: Rows, cluster: ClusterState, transactions: Transactions) -> None:
         self._rows = rows
-        self._world = world
+        self._cluster = cluster
         self._members: dict[str, dict[str, _Member]] = {}
         self._holders: dict[tuple[Client, Place], set[Holder]] = {}
-        self._committed: dict[str, set[Place]] = {}  # by group: what has an offset
         # Offsets that wait for their transaction to end.
         self._waiting: dict[str, list[dict[str, object]]] = {}
         transactions.on_end.append(self._transaction_ended)
@@ -55,15 +55,15 @@ class Groups:
     # -- who holds what ----------------------------------------------------------------------------
 
     def holder(self, exchange: Exchange, place: Place) -> Holder | None:
-        """Whose Fetch it is, if that is certain."""
+        """The member that a Fetch is of, if that is certain."""
         client = exchange.client
-        if self._world.rebalances.get(client, 0) != exchange.rebalances:
-            return None  # it was given something else while it waited
+        if self._cluster.rebalances.get(client, 0) != exchange.rebalances:
+            return None  # its assignment changed while it waited
         found = self._holders.get((client, place))
         return next(iter(found)) if found is not None and len(found) == 1 else None
 
     def forget(self) -> None:
-        """Entries are missing: who is a member is not known any more."""
+        """Entries are missing: the members of groups are unknown."""
         self._members.clear()
         self._holders.clear()
 
@@ -78,14 +78,12 @@ class Groups:
         self._members.setdefault(group, {})[member] = known
         for place in places:
             self._holders.setdefault((client, place), set()).add(Holder(group, member))
-        self._world.rebalances[client] = self._world.rebalances.get(client, 0) + 1
+        self._cluster.rebalances[client] = self._cluster.rebalances.get(client, 0) + 1
         for place in sorted(places, key=lambda each: (each.topic or "", each.partition)):
             self._rows.add(
                 "assignments",
                 {
-                    "seq": answer.seq,
-                    "virtual_ms": answer.virtual_ms,
-                    "real_ns": answer.real_ns,
+                    **times(answer),
                     "group": group,
                     "generation": generation,
                     "member": member,
@@ -100,30 +98,26 @@ class Groups:
             for place in known.places:
                 self._holders[known.client, place].discard(Holder(group, member))
 
-    def moved(self, note: Fact) -> None:
+    def moved(self, entry: EventEntry, event: GroupMoved) -> None:
         """A group went to another state."""
-        told = note.fact
-        group = told["group"]
         self._rows.add(
             "groups",
             {
-                "seq": note.seq,
-                "virtual_ms": note.virtual_ms,
-                "real_ns": note.real_ns,
-                "group": group,
-                "protocol": told["protocol"],
-                "former": told["former"],
-                "state": told["state"],
-                "generation": told["generation"],
-                "members": told["members"],
-                "reason": told["reason"] or None,
+                **times(entry),
+                "group": event.group,
+                "protocol": event.protocol,
+                "former": event.former,
+                "state": event.state,
+                "generation": event.generation,
+                "members": event.members,
+                "reason": event.reason or None,
             },
         )
-        if told["protocol"] != CONSUMER and told["former"] == STABLE:
-            # Who was not in the generation that ends here is a member no longer.
-            for member, known in list(self._members.get(group, {}).items()):
-                if known.generation < told["generation"] - (told["state"] == STABLE):
-                    self._take(group, member)
+        if event.protocol != CONSUMER and event.former == STABLE:
+            # Members of older generations than the one that ends here are gone.
+            for member, known in list(self._members.get(event.group, {}).items()):
+                if known.generation < event.generation - (event.state == STABLE):
+                    self._take(event.group, member)
 
     def synced(self, exchange: Exchange) -> None:
         """SyncGroup was answered (classic groups)."""
@@ -135,8 +129,8 @@ class Groups:
         try:
             assignment = decode_assignment(response.assignment) if response.assignment else None
         except DecodeError:
-            return  # what the leader gave is its own business
-        places = set() if assignment is None else set(_assigned(self._world, assignment))
+            return  # the leader may write what it likes
+        places = set() if assignment is None else set(_assigned(self._cluster, assignment))
         group, member = message.group_id, message.member_id
         self._give(exchange, group, member, message.generation_id, places)
 
@@ -159,7 +153,7 @@ class Groups:
         if response.assignment is None:
             return
         places = {
-            self._world.place("", topic.topic_id, partition)
+            self._cluster.place("", topic.topic_id, partition)
             for topic in response.assignment.topic_partitions
             for partition in topic.partitions
         }
@@ -175,7 +169,7 @@ class Groups:
         if message is not None:
             generation = message.generation_id_or_member_epoch
             for row in self._commits(exchange, generation):
-                self._add_commit(row)
+                self._rows.add("commits", row)
 
     def sent_to_transaction(self, exchange: Exchange) -> None:
         """TxnOffsetCommit was answered, or never will be: it counts once the transaction ends."""
@@ -190,12 +184,12 @@ class Groups:
             if row["applied"] and transaction is not None:
                 self._waiting.setdefault(transaction, []).append(row)
             else:
-                self._add_commit(row)
+                self._rows.add("commits", row)
 
     def _transaction_ended(self, transaction: str, committed: bool) -> None:
         for row in self._waiting.pop(transaction, ()):
             row["applied"] = committed
-            self._add_commit(row)
+            self._rows.add("commits", row)
 
     def finish(self) -> None:
         """The run is over: transactions that are open have committed nothing."""
@@ -203,91 +197,67 @@ class Groups:
             self._transaction_ended(transaction, False)
 
     def _commits(self, exchange: Exchange, generation: int) -> Iterator[dict[str, object]]:
-        message, asked = exchange.message, exchange.asked
-        errors = _errors(self._world, exchange.response)
+        message, request = exchange.message, exchange.request
+        errors = _errors(self._cluster, exchange.response)
         by_member = bool(message.member_id) or generation != NO_GENERATION
         for topic in message.topics:
             for each in topic.partitions:
                 topic_id = getattr(topic, "topic_id", b"")
-                place = self._world.place(topic.name, topic_id, each.partition_index)
+                place = self._cluster.place(topic.name, topic_id, each.partition_index)
                 error = errors.get(place)
                 yield {
-                    "seq": asked.seq,
+                    **times(request),
                     "response_seq": exchange.response_seq,
-                    "virtual_ms": asked.virtual_ms,
-                    "real_ns": asked.real_ns,
                     "group": message.group_id,
                     "member": message.member_id or None if by_member else None,
                     "generation": generation if by_member else None,
                     "client_id": exchange.header.client_id,
-                    "connection": asked.connection_id,
+                    "connection": request.connection_id,
                     **place.columns(),
                     "offset": each.committed_offset,
-                    "applied": None if error is None else _applied(exchange, error),
+                    "applied": _applied(exchange, place),
                     "reset": not by_member,
                     "error": error_name(error) if error else None,
                 }
 
-    def _add_commit(self, row: dict[str, object]) -> None:
-        self._rows.add("commits", row)
-        if row["applied"]:
-            group, partition = row["group"], row["partition"]
-            assert isinstance(group, str)
-            assert isinstance(partition, int)
-            place = Place(row["topic"], row["topic_id"], partition)  # type: ignore[arg-type]
-            self._committed.setdefault(group, set()).add(place)
+    def offset_committed(
+        self, entry: EventEntry, event: OffsetCommitted, exchange: Exchange | None
+    ) -> None:
+        """The coordinator wrote an offset; its row comes with the end of its request."""
+        if exchange is not None:
+            exchange.committed.add((event.topic, event.partition))
+        elif not event.transactional:
+            # The request ended before, with its connection: its row leaves `applied` open.
+            self._offset(entry, event, offset=event.offset, reset=False)
 
-    def deleted_offsets(self, exchange: Exchange) -> None:
-        """OffsetDelete was answered."""
-        message, response = exchange.message, exchange.response
-        if response is None or response.error_code:
-            return
-        for topic in response.topics:
-            for each in topic.partitions:
-                if not each.error_code:
-                    place = self._world.named(topic.name, each.partition_index)
-                    self._removed(exchange, message.group_id, place)
+    def offset_removed(self, entry: EventEntry, event: OffsetRemoved) -> None:
+        """An offset expired or was deleted."""
+        self._offset(entry, event, offset=None, reset=True)
 
-    def deleted_groups(self, exchange: Exchange) -> None:
-        """DeleteGroups was answered."""
-        if exchange.response is None:
-            return
-        for result in exchange.response.results:
-            if not result.error_code:
-                for place in sorted(self._committed.get(result.group_id, ()), key=str):
-                    self._removed(exchange, result.group_id, place)
-
-    def _removed(self, exchange: Exchange, group: str, place: Place) -> None:
-        self._committed.get(group, set()).discard(place)
-        asked = exchange.asked
-        self._rows.add(
-            "commits",
-            {
-                "seq": asked.seq,
-                "response_seq": exchange.response_seq,
-                "virtual_ms": asked.virtual_ms,
-                "real_ns": asked.real_ns,
-                "group": group,
-                "client_id": exchange.header.client_id,
-                "connection": asked.connection_id,
-                **place.columns(),
-                "applied": True,
-                "reset": True,
-            },
-        )
+    def _offset(
+        self,
+        entry: EventEntry,
+        event: OffsetCommitted | OffsetRemoved,
+        *,
+        offset: int | None,
+        reset: bool,
+    ) -> None:
+        row = {"group": event.group, "offset": offset, "applied": True, "reset": reset}
+        place = self._cluster.named(event.topic, event.partition)
+        self._rows.add("commits", {**times(entry), **place.columns(), **row})
 
 
-def _assigned(world: World, assignment: Any) -> Iterator[Place]:
+def _assigned(cluster: ClusterState, assignment: Any) -> Iterator[Place]:
     for topic in assignment.assigned_partitions:
         for partition in topic.partitions:
-            yield world.named(topic.topic, partition)
+            yield cluster.named(topic.topic, partition)
 
 
-def _errors(world: World, response: Any) -> dict[Place, int]:
+def _errors(cluster: ClusterState, response: Any) -> dict[Place, int]:
     if response is None:
         return {}
     return {
-        world.place(topic.name, getattr(topic, "topic_id", b""), each.partition_index): (
+        cluster.place(topic.name, getattr(topic, "topic_id", b""), each.partition_index): (
             each.error_code
         )
         for topic in response.topics
@@ -295,8 +265,8 @@ def _errors(world: World, response: Any) -> dict[Place, int]:
     }
 
 
-def _applied(exchange: Exchange, error: int) -> bool | None:
-    """Whether the coordinator took it; not known where a rule may have made the error up."""
-    if not error:
+def _applied(exchange: Exchange, place: Place) -> bool | None:
+    """Whether the coordinator took it; not known where it had not, and never answered."""
+    if (place.topic, place.partition) in exchange.committed:
         return True
-    return None if exchange.rules else False
+    return None if exchange.answer is None else False

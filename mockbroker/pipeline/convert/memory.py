@@ -1,4 +1,4 @@
-"""Rows of one table in memory, between two entries of the journal."""
+"""Rows of one table in memory, of a range of entries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.pipeline.convert.converter import Converter
-from mockbroker.pipeline.spool.notes import Begin, Note
+from mockbroker.pipeline.spool.format import RunStarted, SpoolEntry
 from mockbroker.pipeline.store import arrow_schema
 from mockbroker.pipeline.write import arrow_table
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class _Kept:
-    """Keeps what comes of one table, while it is told to."""
+class _TableCollector:
+    """Collects the rows of one table while `is_on`."""
 
     def __init__(self, table: str) -> None:
         self.tables: list[pa.Table] = []
-        self.keeps = False
+        self.is_on = False
         self._table = table
         self._schema = arrow_schema(table)
 
     def rows(self, table: str, rows: Iterable[Mapping[str, object]]) -> None:
-        if self.keeps and table == self._table:
-            kept = list(rows)
+        if self.is_on and table == self._table:
+            found = list(rows)
             names = self._schema.names
-            self.columns(table, {name: [row.get(name) for row in kept] for name in names})
+            self.columns(table, {name: [row.get(name) for row in found] for name in names})
 
     def columns(self, table: str, columns: Mapping[str, Any]) -> None:
-        if self.keeps and table == self._table:
+        if self.is_on and table == self._table:
             self.tables.append(arrow_table(self._schema, columns))
 
-    def tell(self, **facts: Any) -> None:
+    def describe(self, **facts: Any) -> None:
         """There is no manifest."""
 
     def at(self, seq: int, virtual_ms: int, real_ns: int) -> None:
@@ -41,34 +41,34 @@ class _Kept:
 
 
 def table_between(
-    notes: Iterable[Note], table: str, after: int, up_to: int | None = None
+    entries: Iterable[SpoolEntry], table: str, after: int, up_to: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table that become known behind entry `after`, up to entry `up_to`.
+    """The rows of a table that are finished behind entry `after`, up to entry `up_to`.
 
-    A row is known when nothing of it can change any more: a request's when it is answered. So what
-    two neighbouring stretches bring is what one would. Without `up_to` all come, those included
-    that still wait for something. The column `run` is the cluster's id.
+    A row is finished when it cannot change any more: that of a request when it is answered. The
+    rows of two adjacent ranges are therefore those of both together. Without `up_to` all rows come,
+    finished or not. The column `run` is the cluster's id.
     """
     import pyarrow as pa
 
-    kept = _Kept(table)
-    converter = Converter(kept)
+    collector = _TableCollector(table)
+    converter = Converter(collector)
     run = ""
-    for note in notes:
-        seq = getattr(note, "seq", 0) or getattr(note, "first_seq", 0)
+    for entry in entries:
+        seq = getattr(entry, "seq", 0) or getattr(entry, "first_seq", 0)
         if up_to is not None and seq > up_to:
             break
-        if seq > after and not kept.keeps:
+        if seq > after and not collector.is_on:
             converter.flush()
-            kept.keeps = True
-        if isinstance(note, Begin):
-            run = note.cluster_id
-        converter.take(note)
+            collector.is_on = True
+        if isinstance(entry, RunStarted):
+            run = entry.cluster_id
+        converter.take(entry)
     if up_to is None:
-        kept.keeps = True
+        collector.is_on = True
         converter.finish()
     else:
         converter.flush()
-    for found in kept.tables:
+    for found in collector.tables:
         runs = pa.array([run] * found.num_rows, pa.string())
         yield from found.append_column("run", runs).to_batches()

@@ -1,17 +1,17 @@
-"""Batches and records: what was produced, and what became of it at once."""
+"""Batches and records that producers sent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from mockbroker.core.journal.exchange import error_name
+from mockbroker.core.journal.entries import AppendEntry
+from mockbroker.core.journal.messages import error_name
 from mockbroker.pipeline.convert.batches import BatchOpener
+from mockbroker.pipeline.convert.cluster_state import ClusterState, Exchange, Place, times
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.transactions import Transactions
 from mockbroker.pipeline.convert.watermarks import Watermarks
-from mockbroker.pipeline.convert.world import Exchange, Place, World
-from mockbroker.pipeline.spool.notes import Appended
 from mockbroker_protocol.records import BatchHeader, RecordsError, split_batches
 
 
@@ -21,48 +21,46 @@ class Producing:
     def __init__(
         self,
         rows: Rows,
-        world: World,
+        cluster: ClusterState,
         transactions: Transactions,
         watermarks: Watermarks,
         opener: BatchOpener,
     ) -> None:
         self._rows = rows
-        self._world = world
+        self._cluster = cluster
         self._transactions = transactions
         self._watermarks = watermarks
         self._opener = opener
         self._written_in: dict[int, str | None] = {}  # append -> its transaction
 
-    def appended(self, note: Appended, exchange: Exchange | None) -> None:
+    def appended(self, entry: AppendEntry, exchange: Exchange | None) -> None:
         """A batch got its place; its bytes are in the request."""
-        place = self._world.named(note.topic, note.partition)
-        self._watermarks.appended(note, place)
+        place = self._cluster.named(entry.topic, entry.partition)
+        self._watermarks.appended(entry, place)
         if exchange is None:
             return
-        exchange.appended.append(note)
-        if note.transactional and note.producer_id >= 0:
-            self._transactions.wrote(note.producer_id)
-            self._written_in[note.seq] = self._transactions.current(note.producer_id)
-        for each, header, batch in _batches(self._world, exchange.message):
-            if each.partition == note.partition and each.topic == note.topic:
+        exchange.appended.append(entry)
+        if entry.transactional and entry.producer_id >= 0:
+            self._transactions.wrote(entry.producer_id)
+            self._written_in[entry.seq] = self._transactions.current(entry.producer_id)
+        for each, header, batch in _batches(self._cluster, exchange.message):
+            if each.partition == entry.partition and each.topic == entry.topic:
                 opened = self._opener.open(header, batch)
-                self._rows.records.add_records(note.seq, place, note.first_offset, opened)
+                self._rows.records.add_records(entry.seq, place, entry.first_offset, opened)
                 return
 
     def ended(self, exchange: Exchange) -> None:
         """A Produce was answered, or never will be."""
-        told = _answers(self._world, exchange.response)
-        appended = {(note.topic, note.partition): note for note in exchange.appended}
-        message, asked = exchange.message, exchange.asked
-        for place, header, batch in _batches(self._world, message):
-            answer = told.get(place)
+        answers = _answers(self._cluster, exchange.response)
+        appends = {(append.topic, append.partition): append for append in exchange.appended}
+        message, request = exchange.message, exchange.request
+        for place, header, batch in _batches(self._cluster, message):
+            answer = answers.get(place)
             row: dict[str, object] = {
-                "seq": asked.seq,
+                **times(request),
                 "response_seq": exchange.response_seq,
-                "virtual_ms": asked.virtual_ms,
-                "real_ns": asked.real_ns,
-                "broker": asked.node_id,
-                "connection": asked.connection_id,
+                "broker": request.node_id,
+                "connection": request.connection_id,
                 "client_id": exchange.header.client_id,
                 **place.columns(),
                 "records": header.count,
@@ -76,12 +74,12 @@ class Producing:
             if answer is not None and exchange.response_seq is not None:
                 row["acknowledged"] = not answer.error_code
                 row["error"] = error_name(answer.error_code) if answer.error_code else None
-            note = appended.get((place.topic or "", place.partition))
-            if note is not None:
-                row["append_seq"] = note.seq
-                row["base_offset"] = note.first_offset
-                row["last_offset"] = note.first_offset + note.last_offset_delta
-                row["transaction"] = self._written_in.pop(note.seq, None)
+            append = appends.get((place.topic or "", place.partition))
+            if append is not None:
+                row["append_seq"] = append.seq
+                row["base_offset"] = append.first_offset
+                row["last_offset"] = append.last_offset
+                row["transaction"] = self._written_in.pop(append.seq, None)
             elif answer is not None and not answer.error_code and answer.base_offset >= 0:
                 row["base_offset"] = answer.base_offset
                 row["last_offset"] = answer.base_offset + header.last_offset_delta
@@ -100,7 +98,9 @@ def _producer(header: BatchHeader) -> dict[str, object]:
     }
 
 
-def _batches(world: World, message: Any) -> Iterator[tuple[Place, BatchHeader, memoryview]]:
+def _batches(
+    cluster: ClusterState, message: Any
+) -> Iterator[tuple[Place, BatchHeader, memoryview]]:
     """The batches of a Produce, with the partitions that they are for."""
     if message is None:
         return
@@ -110,16 +110,16 @@ def _batches(world: World, message: Any) -> Iterator[tuple[Place, BatchHeader, m
                 continue
             try:
                 for header, batch in split_batches(data.records):
-                    yield world.place(topic.name, topic.topic_id, data.index), header, batch
+                    yield cluster.place(topic.name, topic.topic_id, data.index), header, batch
             except RecordsError:
                 continue
 
 
-def _answers(world: World, response: Any) -> dict[Place, Any]:
+def _answers(cluster: ClusterState, response: Any) -> dict[Place, Any]:
     if response is None:
         return {}
     return {
-        world.place(topic.name, topic.topic_id, each.index): each
+        cluster.place(topic.name, topic.topic_id, each.index): each
         for topic in response.responses
         for each in topic.partition_responses
     }

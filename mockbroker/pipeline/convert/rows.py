@@ -1,4 +1,4 @@
-"""Rows on their way to the tables: few at a time as mappings, many as arrays."""
+"""Rows for the writer: mappings for most tables, arrays for records and deliveries."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import numpy as np
 import pyarrow as pa
 
 from mockbroker.pipeline.convert.batches import Numbers, Opened
-from mockbroker.pipeline.convert.world import Place
+from mockbroker.pipeline.convert.cluster_state import Place
 
 ROWS_MAX = 4096
-# Records that are kept until they become columns at one go.
+# Records that are collected until they become columns.
 RECORDS_MAX = 1 << 16
 
 
 class Sink(Protocol):
-    """What takes rows and columns: a `TableWriter`, or something that keeps them in memory."""
+    """A receiver of rows and columns: a `TableWriter`, or one in memory."""
 
     def rows(self, table: str, rows: Iterable[Mapping[str, object]]) -> None: ...
 
     def columns(self, table: str, columns: Mapping[str, Any]) -> None: ...
 
-    def tell(self, **facts: Any) -> None: ...
+    def describe(self, **facts: Any) -> None: ...
 
     def at(self, seq: int, virtual_ms: int, real_ns: int) -> None: ...
 
 
 class Rows:
-    """Collects rows and hands them on."""
+    """Collects rows for the writer."""
 
     def __init__(self, writer: Sink) -> None:
         self.writer = writer
@@ -46,7 +46,7 @@ class Rows:
             self.writer.rows(table, rows)
 
     def flush(self) -> None:
-        """Hand over all."""
+        """Pass all rows to the writer."""
         self.records.flush()
         self.deliveries.flush()
         for table, rows in self._rows.items():
@@ -78,7 +78,7 @@ class _Columns:
         self._places.clear()
 
     def add_records(self, seq: int, place: Place, base_offset: int, opened: Opened) -> None:
-        """The records of one batch that was appended."""
+        """Add the records of an appended batch."""
         count = len(opened)
         if not count:
             return
@@ -96,7 +96,7 @@ class _Columns:
     def add_deliveries(
         self, seq: int, place: Place, position: int, offsets: Numbers, hashes: Numbers
     ) -> None:
-        """Some records that an answer brought; `position` is that of the first."""
+        """Add records of an answer; `position` is that of the first."""
         count = len(offsets)
         if not count:
             return
@@ -117,7 +117,7 @@ class _Columns:
             self.flush()
 
     def flush(self) -> None:
-        """Write what there is."""
+        """Pass the columns to the writer."""
         if not self._count:
             return
         at = np.repeat(np.array(self._at, np.int32), self._counts)

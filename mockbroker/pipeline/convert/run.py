@@ -1,4 +1,4 @@
-"""Converting whole runs: out of memory, from a spool, from a spool that is being written."""
+"""Converting runs: from memory, from a spool, from a spool that is being written."""
 
 from __future__ import annotations
 
@@ -8,56 +8,59 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from mockbroker.pipeline.convert.converter import Converter
-from mockbroker.pipeline.spool.notes import Begin, End, Note, Torn, unpacked
+from mockbroker.pipeline.spool.format import RunEnded, RunStarted, SpoolEntry, decode, whole
 from mockbroker.pipeline.spool.reader import SpoolReader, spool_path, spooled_runs
 from mockbroker.pipeline.store import Run, StoreError
 from mockbroker.pipeline.write import TableWriter
 
-# While a run goes on, its tables are brought up to date so often.
+# While a run goes on, its tables are rolled so often.
 ROLL_S = 10.0
 POLL_S = 0.1
-_NOTES_BETWEEN_LOOKS = 1_000
+_ENTRIES_BETWEEN_ROLLS = 1_000
 
-BROKER_GONE = "its broker ended without saying so"
+BROKER_GONE = "its broker was not stopped cleanly"
 
 
-def convert_notes(notes: Iterable[Note], directory: Path, run: str) -> Run:
-    """The tables of a run whose notes are all there. Raises StoreError when the run is there."""
+def convert_run(entries: Iterable[SpoolEntry], directory: Path, run: str) -> Run:
+    """The tables of a run whose entries are all there. Raises StoreError when the run is there."""
     with TableWriter(directory, run) as writer:
         converter = Converter(writer)
-        for note in notes:
-            converter.take(note)
+        for entry in entries:
+            converter.take(entry)
         converter.finish()
     return writer.manifest
 
 
-def convert_packed(data: bytes, directory: Path, run: str | None = None) -> Run:
-    """The tables of what the admin API gave. Raises StoreError when it gave something else."""
-    notes = list(unpacked(data))
-    if not notes or not isinstance(notes[0], Begin) or not isinstance(notes[-1], End):
-        raise StoreError("what came from the cluster is not whole: export it again")
-    begin, end = notes[0], notes[-1]
-    name = run or f"{begin.cluster_id}-{end.last_seq}".lstrip("-")
-    return convert_notes((note for note in notes if not isinstance(note, Torn)), directory, name)
+def convert_export(data: bytes, directory: Path, run: str | None = None) -> Run:
+    """The tables of an export of the admin API. Raises StoreError when it is not whole."""
+    entries = list(decode(data))
+    if (
+        not entries
+        or not isinstance(entries[0], RunStarted)
+        or not isinstance(entries[-1], RunEnded)
+    ):
+        raise StoreError("the cluster's answer is not whole: export the journal again")
+    name = run or f"{entries[0].cluster_id}-{entries[-1].last_seq}".lstrip("-")
+    return convert_run(whole(entries), directory, name)
 
 
 def convert_spool(directory: Path, run: str | None = None, *, keep_spool: bool = True) -> Run:
     """The tables of a run from its spool, made anew if there are some.
 
     Without a `run` the directory has to hold one spool alone. A run whose broker was killed stays
-    incomplete, and `reason` says what is missing. Raises StoreError when there is no such spool.
+    incomplete, and `reason` names the gap. Raises StoreError when there is no such spool.
     """
     name = run or _only_run(directory)
     path = spool_path(directory, name)
     reader = SpoolReader(path)
-    notes = iter(reader)
-    first = next(notes, None)  # before anything is replaced
+    entries = iter(reader)
+    first = next(entries, None)  # before anything is replaced
     with TableWriter(directory, name, replace=True) as writer:
         converter = Converter(writer)
         if first is not None:
             converter.take(first)
-        for note in notes:
-            converter.take(note)
+        for entry in entries:
+            converter.take(entry)
         converter.finish()
         done = _close(writer, converter, reader.torn)
     if done.complete and not keep_spool:
@@ -76,7 +79,7 @@ def follow_spool(
 ) -> Run:
     """The tables of a run while its spool is written; returns when the run has ended.
 
-    `broker_lives` is asked while nothing comes. The spool of a run that ended in peace is removed.
+    `broker_lives` is called at the end of the spool. The spool of a complete run is removed.
     """
     writer = TableWriter(directory, run)
     converter = Converter(writer)
@@ -94,7 +97,7 @@ def follow_spool(
         nonlocal dying
         if dying:
             return False
-        dying = not broker_lives()  # what it has written last is still to be read
+        dying = not broker_lives()  # its last entries are still to be read
         roll_in_time()
         if not dying:
             time.sleep(poll_s)
@@ -102,9 +105,9 @@ def follow_spool(
 
     path = spool_path(directory, run)
     reader = SpoolReader(path, wait)
-    for number, note in enumerate(reader):
-        converter.take(note)
-        if number % _NOTES_BETWEEN_LOOKS == 0:
+    for number, entry in enumerate(reader):
+        converter.take(entry)
+        if number % _ENTRIES_BETWEEN_ROLLS == 0:
             roll_in_time()
     converter.finish()
     done = _close(writer, converter, reader.torn)

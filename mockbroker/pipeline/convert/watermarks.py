@@ -1,9 +1,9 @@
-"""Where logs stood: high watermarks, stable offsets, log starts and ends, as they were told.
+"""The offsets of logs: high watermark, last stable offset, log start and end, as answers and events
+have them.
 
-An answer is written down when it leaves, and may have been made up before: meanwhile others may
-have been told of a higher watermark. Such an answer is no evidence that the watermark went back, so
-its high watermark is left out. It did go back where an answer tells less than was told before it
-was even asked for.
+An answer is journalled when it is sent. It may have been made before another answer with a higher
+watermark was sent. Such an answer is no evidence that the watermark went back, so its high
+watermark is left out. It is evidence if the higher one was sent before the request came.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Any
 
+from mockbroker.core.events import WatermarkMoved
+from mockbroker.core.journal.deliveries import READ_COMMITTED
+from mockbroker.core.journal.entries import AppendEntry, EventEntry
+from mockbroker.pipeline.convert.cluster_state import ClusterState, Exchange, Place, times
 from mockbroker.pipeline.convert.rows import Rows
-from mockbroker.pipeline.convert.world import Exchange, Place, World
-from mockbroker.pipeline.spool.notes import Appended, Fact
 
 LATEST, EARLIEST = -1, -2
-READ_COMMITTED = 1
 
 
-class _Told:
-    """The high watermarks that were told of one log under one epoch, as far as they rose."""
+class _ReportedMarks:
+    """The high watermarks reported of one log under one epoch, as far as they rose."""
 
     __slots__ = ("marks", "seqs", "turned_seq")
 
@@ -30,19 +31,19 @@ class _Told:
         self.turned_seq = 0  # when it last went back
 
     def before(self, seq: int) -> int:
-        """The highest that was told before an entry; -1 for none."""
+        """The highest that was reported before an entry; -1 for none."""
         at = bisect_right(self.seqs, seq)
         return self.marks[at - 1] if at else -1
 
     def is_known(self, mark: int, since_seq: int) -> bool:
-        """Whether a mark in an answer that a rule had a hand in says anything: it is where all
-        others are, or it went back for all who asked. It is never taken for the truth.
+        """Whether a mark in an answer that a rule changed is evidence: it equals the last mark, or
+        it is lower than one that was reported before the request. It is never added.
         """
         return mark < self.before(since_seq) or mark == (self.marks[-1] if self.marks else -1)
 
     def add(self, seq: int, mark: int, since_seq: int) -> bool:
-        """Take in a mark told at `seq` of what was at some time since `since_seq`; whether it is
-        evidence.
+        """Add a mark that was reported at `seq` and was valid at some time since `since_seq`;
+        returns whether it is evidence.
         """
         newest = self.marks[-1] if self.marks else -1
         if since_seq < self.turned_seq and mark != newest:
@@ -63,25 +64,25 @@ class _Told:
 class Watermarks:
     """Makes `watermarks`."""
 
-    def __init__(self, rows: Rows, world: World) -> None:
+    def __init__(self, rows: Rows, cluster: ClusterState) -> None:
         self._rows = rows
-        self._world = world
-        self._told: dict[tuple[Place, int, int], _Told] = {}
+        self._cluster = cluster
+        self._reported: dict[tuple[Place, int, int], _ReportedMarks] = {}
 
     def answer(self, exchange: Exchange, place: Place, source: str, **known: int) -> None:
-        """An answer told something of a log; what is -1 was not told."""
+        """An answer has offsets of a log; those of -1 are absent."""
         answer = exchange.answer
         assert answer is not None
         known = {name: value for name, value in known.items() if value >= 0}
-        epoch = self._world.leader_epoch(place, answer.node_id, exchange.asked.seq)
+        epoch = self._cluster.leader_epoch(place, answer.node_id, exchange.request.seq)
         mark = known.get("high_watermark")
         if mark is not None and epoch is not None:
-            told = self._told.setdefault((place, answer.node_id, epoch), _Told())
-            since_seq = exchange.asked.seq
+            reported = self._reported.setdefault((place, answer.node_id, epoch), _ReportedMarks())
+            since_seq = exchange.request.seq
             if answer.rules:
-                is_evidence = told.is_known(mark, since_seq)
+                is_evidence = reported.is_known(mark, since_seq)
             else:
-                is_evidence = told.add(answer.seq, mark, since_seq)
+                is_evidence = reported.add(answer.seq, mark, since_seq)
             if not is_evidence:
                 del known["high_watermark"]
         if not known:
@@ -89,9 +90,7 @@ class Watermarks:
         self._rows.add(
             "watermarks",
             {
-                "seq": answer.seq,
-                "virtual_ms": answer.virtual_ms,
-                "real_ns": answer.real_ns,
+                **times(answer),
                 "broker": answer.node_id,
                 **place.columns(),
                 "leader_epoch": epoch,
@@ -101,44 +100,38 @@ class Watermarks:
             },
         )
 
-    def appended(self, note: Appended, place: Place) -> None:
-        """A batch was appended, which tells the log's end."""
+    def appended(self, entry: AppendEntry, place: Place) -> None:
+        """A batch was appended: the log ends behind it."""
         self._rows.add(
             "watermarks",
             {
-                "seq": note.seq,
-                "virtual_ms": note.virtual_ms,
-                "real_ns": note.real_ns,
-                "broker": note.node_id,
+                **times(entry),
+                "broker": entry.node_id,
                 **place.columns(),
-                "leader_epoch": self._world.leader_epoch(place, note.node_id, note.seq),
-                "log_end_offset": note.first_offset + note.last_offset_delta + 1,
+                "leader_epoch": self._cluster.leader_epoch(place, entry.node_id, entry.seq),
+                "log_end_offset": entry.last_offset + 1,
                 "source": "produce",
             },
         )
 
-    def moved(self, note: Fact) -> None:
-        """A high watermark moved (WatermarkMoved)."""
-        told = note.fact
-        place = self._world.named(told["topic"], told["partition"])
-        broker, mark = told["node_id"], told["high_watermark"]
-        epoch = self._world.leader_epoch(place, broker, note.seq)
+    def moved(self, entry: EventEntry, event: WatermarkMoved) -> None:
+        """A high watermark moved."""
+        place = self._cluster.named(event.topic, event.partition)
+        epoch = self._cluster.leader_epoch(place, event.node_id, entry.seq)
         if epoch is not None:
-            known = self._told.setdefault((place, broker, epoch), _Told())
-            known.add(note.seq, mark, note.seq)
+            known = self._reported.setdefault((place, event.node_id, epoch), _ReportedMarks())
+            known.add(entry.seq, event.high_watermark, entry.seq)
         self._rows.add(
             "watermarks",
             {
-                "seq": note.seq,
-                "virtual_ms": note.virtual_ms,
-                "real_ns": note.real_ns,
-                "broker": broker,
+                **times(entry),
+                "broker": event.node_id,
                 **place.columns(),
                 "leader_epoch": epoch,
-                "high_watermark": mark,
-                "log_end_offset": told["log_end_offset"],
+                "high_watermark": event.high_watermark,
+                "log_end_offset": event.log_end_offset,
                 "source": "event",
-                "cause": told["cause"] or None,
+                "cause": event.cause or None,
             },
         )
 
@@ -158,7 +151,7 @@ class Watermarks:
                 wanted = asked.get((topic.name, each.partition_index))
                 if each.error_code or each.offset < 0:
                     continue
-                place = self._world.named(topic.name, each.partition_index)
+                place = self._cluster.named(topic.name, each.partition_index)
                 if wanted == LATEST:
                     self.answer(exchange, place, "list_offsets", **{limit: each.offset})
                 elif wanted == EARLIEST:
@@ -166,7 +159,7 @@ class Watermarks:
 
 
 def _limit(message: Any) -> str:
-    """What the latest offset is to whom asks: followers see the end, consumers less."""
+    """The meaning of the latest offset for the sender: followers see the log's end."""
     if message.replica_id >= 0:
         return "log_end_offset"
     committed = message.isolation_level == READ_COMMITTED

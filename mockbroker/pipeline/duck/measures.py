@@ -1,12 +1,11 @@
-"""What was measured in a run rather than judged: lag, rebalances, latency, faults, skew."""
+"""Measures of a run: lag, rebalances, latency, faults, skew."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
-from typing import NamedTuple
+from typing import Any
 
-from mockbroker.pipeline.duck.session import Session
+from mockbroker.pipeline.duck.session import Session, sql_file
 
 # Name -> what a row is.
 MEASURES: Mapping[str, str] = {
@@ -37,21 +36,13 @@ ORDER BY run, "group", topic, "partition", seq
 """
 
 
-class Measured(NamedTuple):
-    """Rows of one measure, as columns name them."""
+def measure(session: Session, name: str, *, thinned: bool = False) -> list[dict[str, Any]]:
+    """One of MEASURES, over the tables of a session: rows by the names of their columns.
 
-    columns: list[str]
-    rows: list[tuple[object, ...]]
-
-
-def measure(session: Session, name: str, *, thinned: bool = False) -> Measured:
-    """One of MEASURES, over the tables of a session; `thinned`, as much of the lag as a drawing
-    shows. Raises KeyError for another name.
+    With `thinned`, the lag has the rows that a drawing needs. Raises KeyError for another name.
     """
     MEASURES[name]
-    file = resources.files("mockbroker.pipeline.duck").joinpath(f"measures/{name}.sql")
-    sql = file.read_text(encoding="utf-8")
+    sql = sql_file(f"measures/{name}.sql")
     if thinned and name == "lag":
         sql = _THINNED.format(tiles=_TILES, lag=sql)
-    answer = session.connection.execute(sql)
-    return Measured([column[0] for column in answer.description or ()], answer.fetchall())
+    return session.rows(sql)

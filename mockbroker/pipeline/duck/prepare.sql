@@ -97,7 +97,7 @@ WHERE s.append_seq IS NOT NULL AND s.producer_id IS NOT NULL AND s.base_sequence
 
 -- A partition of an answer, and what it brought. `straight`: offsets one above the other.
 CREATE TEMP TABLE answers AS
-SELECT f.k, f.run, f.seq, f.response_seq, f.connection, f."group", f.member, f.assignment, f.start,
+SELECT f.k, f.run, f.seq, f.response_seq, f.connection, f."group", f.member, f.read_span, f.start,
        f.isolation_level = 1 AS committed_only, f.fetch_offset, f.next_offset,
        f.last_stable_offset, f.error,
        coalesce(d.records, 0) AS records, d.lowest, d.highest, coalesce(d.straight, TRUE) AS straight
@@ -122,16 +122,16 @@ WHERE "offset" <> former + 1;
 CREATE TEMP TABLE pairs AS
 SELECT k, run, connection, response_seq, committed_only, fetch_offset, lowest,
        coalesce(start = 'jump', FALSE) AS jumped,
-       CASE WHEN start = 'jump' THEN seq_before ELSE seq_in_stretch END AS former_seq,
-       CASE WHEN start = 'jump' THEN next_before ELSE next_in_stretch END AS former_next
+       CASE WHEN start = 'jump' THEN seq_before ELSE seq_in_span END AS former_seq,
+       CASE WHEN start = 'jump' THEN next_before ELSE next_in_span END AS former_next
 FROM (
     SELECT *,
-           lag(response_seq) OVER stretch AS seq_in_stretch,
-           lag(next_offset) OVER stretch AS next_in_stretch,
+           lag(response_seq) OVER span AS seq_in_span,
+           lag(next_offset) OVER span AS next_in_span,
            lag(response_seq) OVER line AS seq_before,
            lag(next_offset) OVER line AS next_before
     FROM answers WHERE error IS NULL
-    WINDOW stretch AS (PARTITION BY k, assignment ORDER BY response_seq),
+    WINDOW span AS (PARTITION BY k, read_span ORDER BY response_seq),
            line AS (PARTITION BY k, connection ORDER BY response_seq)
 );
 

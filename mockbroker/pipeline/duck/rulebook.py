@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
-from importlib import resources
 from pathlib import Path
 
-from mockbroker.pipeline.duck.session import Session, open_session
+from mockbroker.pipeline.duck.session import Session, open_session, sql_file
 from mockbroker.pipeline.findings import ANOMALIES, Finding
 from mockbroker.pipeline.store import open_store
 
@@ -37,10 +35,10 @@ def audit(
     incomplete: bool = False,
     progress: Progress | None = None,
 ) -> list[Finding]:
-    """Everything the audit finds in the runs of a directory, or in those named, in their order.
+    """All findings in the runs of a directory, or in those named, in their order.
 
-    `memory_limit` is DuckDB's ("4GB"). With `incomplete`, also runs that did not end in peace are
-    judged. Raises StoreError when the directory cannot be used, whatever the reason.
+    `memory_limit` is DuckDB's ("4GB"). With `incomplete`, runs that were not stopped cleanly are
+    judged, too. Raises StoreError when the directory cannot be used.
     """
     store = open_store(directory, runs)
     store.check(incomplete=incomplete)
@@ -54,24 +52,21 @@ def judge(
     *,
     progress: Progress | None = None,
 ) -> list[Finding]:
-    """The findings in a session's tables. `progress` hears what is begun, how many steps are done,
-    and how many there are.
+    """The findings in a session's tables. `progress` is called at the start of each step, with its
+    name, the number of steps done and the number of all steps.
     """
     wanted = list(anomalies)
     findings: list[Finding] = []
-    _tell(progress, "tables", 0, wanted)
-    session.connection.execute(_sql("prepare.sql"))
+    if progress is not None:
+        progress("tables", 0, len(wanted) + 1)
+    session.connection.execute(sql_file("prepare.sql"))
     for done, anomaly in enumerate(wanted, 1):
-        _tell(progress, anomaly, done, wanted)
-        rule = _sql(f"rules/{anomaly}.sql")
+        if progress is not None:
+            progress(anomaly, done, len(wanted) + 1)
+        rule = sql_file(f"rules/{anomaly}.sql")
         query = _AS_FINDINGS.format(rule=rule, anomaly=anomaly)
         findings += (Finding(*row) for row in session.connection.execute(query).fetchall())
     return sorted(findings, key=_in_order)
-
-
-def _tell(progress: Progress | None, step: str, done: int, wanted: list[str]) -> None:
-    if progress is not None:
-        progress(step, done, len(wanted) + 1)
 
 
 def _in_order(finding: Finding) -> tuple[str, ...]:
@@ -84,9 +79,3 @@ def _in_order(finding: Finding) -> tuple[str, ...]:
         *(f"{-1 if number is None else number:020}" for number in numbers),
         *map(str, finding),
     )
-
-
-@cache
-def _sql(name: str) -> str:
-    text = resources.files("mockbroker.pipeline.duck").joinpath(name).read_text(encoding="utf-8")
-    return "\n".join(line for line in text.splitlines() if not line.startswith("--"))

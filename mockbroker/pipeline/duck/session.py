@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from functools import cache
+from importlib import resources
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mockbroker.pipeline.store import Store, StoreError
@@ -14,14 +15,12 @@ from mockbroker.pipeline.tables import TABLES, duckdb_columns
 if TYPE_CHECKING:
     import duckdb
 
-# What DuckDB may take before it puts things on disk.
+# DuckDB's memory; beyond it, it uses the disk.
 MEMORY_LIMIT = "2GB"
 
 
 class Session:
-    """A DuckDB in memory; a context manager. What does not fit goes to a directory of its own,
-    which is gone at the end. `connection` is DuckDB's.
-    """
+    """A DuckDB in memory with a temporary directory; a context manager."""
 
     def __init__(self, memory_limit: str | None = None) -> None:
         self._spill = tempfile.TemporaryDirectory(prefix="mockbroker-duckdb-")
@@ -45,16 +44,11 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def view(self, table: str, files: Sequence[Path]) -> None:
-        """Let `table` be what these Parquet files hold; the run of each is in its path."""
+        """Make a view of these Parquet files; the run of each is in its path."""
         if not files:
             self.connection.execute(f"CREATE TABLE {table} ({duckdb_columns(table)})")
             return
@@ -65,7 +59,7 @@ class Session:
         )
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[dict[str, Any]]:
-        """What a query gives, each row by the names of its columns."""
+        """The rows of a query, by the names of their columns."""
         answer = self.connection.execute(sql, parameters)
         names = [column[0] for column in answer.description or ()]
         return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
@@ -81,6 +75,13 @@ def open_session(store: Store, memory_limit: str | None = None) -> Session:
         session.close()
         raise
     return session
+
+
+@cache
+def sql_file(name: str) -> str:
+    """A file of SQL of this package, without its comments."""
+    text = resources.files("mockbroker.pipeline.duck").joinpath(name).read_text(encoding="utf-8")
+    return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
 
 
 def _duckdb() -> Any:

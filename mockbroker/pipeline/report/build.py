@@ -27,7 +27,7 @@ def build_report(
     with_cases: bool = True,
 ) -> Report:
     """The report about a store's runs. `session` is over the same store; the findings may come from
-    either engine. Without `measures`, DuckDB measures; of the lag, as much as a drawing shows.
+    either engine. Without `measures`, DuckDB measures.
     """
     gaps = [
         Gap(row["run"], row["first_seq"], row["last_seq"], row["reason"])
@@ -41,7 +41,7 @@ def build_report(
     }
     if measures is None:
         names = MEASURES if with_cases else ()
-        measures = {name: measure_rows(session, name, thinned=True) for name in names}
+        measures = {name: measure(session, name, thinned=True) for name in names}
     return Report(
         directory=str(store.path),
         engine=engine,
@@ -54,12 +54,6 @@ def build_report(
         cases=cases(session, _shown(findings)) if with_cases else (),
         measures=measures,
     )
-
-
-def measure_rows(session: Session, name: str, *, thinned: bool = False) -> list[Row]:
-    """What DuckDB measures, each row by the names of its columns."""
-    columns, rows = measure(session, name, thinned=thinned)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _shown(findings: Sequence[Finding]) -> list[Finding]:

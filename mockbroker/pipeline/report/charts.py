@@ -20,8 +20,8 @@ class Point(NamedTuple):
     value: float | None
 
 
-class Stretch(NamedTuple):
-    """Who had something, from when to when."""
+class Interval(NamedTuple):
+    """An owner's time, from start to end."""
 
     owner: str
     from_ms: int
@@ -69,16 +69,16 @@ def bars(values: Mapping[str, float], *, unit: str = "") -> str:
     return _svg(TOP + len(values) * step + 6, parts)
 
 
-def lanes(rows: Mapping[str, Sequence[Stretch]], marks: Mapping[str, int] | None = None) -> str:
-    """A lane for each name with the stretches on it; an owner has one colour everywhere. `marks`
+def lanes(rows: Mapping[str, Sequence[Interval]], marks: Mapping[str, int] | None = None) -> str:
+    """A lane for each name with the intervals on it; an owner has one colour everywhere. `marks`
     are upright lines: text -> time.
     """
-    stretches = [stretch for row in rows.values() for stretch in row]
-    if not stretches:
+    intervals = [interval for row in rows.values() for interval in row]
+    if not intervals:
         return ""
-    times = [t for stretch in stretches for t in (stretch.from_ms, stretch.to_ms)]
+    times = [t for interval in intervals for t in (interval.from_ms, interval.to_ms)]
     span = _Span.of([*times, *(marks or {}).values()], left=150)
-    owners = {owner: n for n, owner in enumerate(dict.fromkeys(s.owner for s in stretches))}
+    owners = {owner: n for n, owner in enumerate(dict.fromkeys(s.owner for s in intervals))}
     step = 22
     height = TOP + len(rows) * step + BOTTOM
     parts = [_axes(span, height, left=150)]
@@ -88,17 +88,17 @@ def lanes(rows: Mapping[str, Sequence[Stretch]], marks: Mapping[str, int] | None
             f'<text class="axis" x="142" y="{y + 12}" text-anchor="end">{_text(name, 22)}'
             f"<title>{_text(name)}</title></text>"
         )
-        for stretch in row:
-            x, end = span.x(stretch.from_ms), span.x(stretch.to_ms)
+        for interval in row:
+            x, end = span.x(interval.from_ms), span.x(interval.to_ms)
             parts.append(
-                f'<rect class="bar s{owners[stretch.owner] % COLOURS}" x="{x:.1f}" y="{y}" '
+                f'<rect class="bar s{owners[interval.owner] % COLOURS}" x="{x:.1f}" y="{y}" '
                 f'width="{max(1.5, end - x):.1f}" height="{step - 7}" rx="2">'
-                f"<title>{_text(stretch.text)}</title></rect>"
+                f"<title>{_text(interval.text)}</title></rect>"
             )
             if end - x > 60:
                 parts.append(
                     f'<text class="inside" x="{x + 4:.1f}" y="{y + 11}">'
-                    f"{_text(stretch.owner, int((end - x) / 7))}</text>"
+                    f"{_text(interval.owner, int((end - x) / 7))}</text>"
                 )
     for text, when in (marks or {}).items():
         x = span.x(when)
@@ -127,8 +127,8 @@ class _Span(NamedTuple):
 
 
 def _steps(line: Sequence[Point], span: _Span, most: float, low: int, high: int) -> list[str]:
-    """A line as paths: it stays where it was until it is told otherwise, and breaks where nothing
-    is known.
+    """A line as paths: it keeps its value until the next point, and breaks where there
+    is none.
     """
     paths: list[str] = []
     path = ""

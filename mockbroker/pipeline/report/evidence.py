@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mockbroker.pipeline.duck.session import Session
 from mockbroker.pipeline.findings import Finding
-from mockbroker.pipeline.report.model import Case, Happening
+from mockbroker.pipeline.report.model import Case, TimelineEntry
 from mockbroker.pipeline.report.words import printable
 
 # How many entries around a finding are shown of each table, and altogether.
@@ -89,11 +89,11 @@ def _marker(row: Row) -> str:
 
 def _watermark(row: Row) -> str:
     names = ("log_start_offset", "last_stable_offset", "high_watermark", "log_end_offset")
-    told = ", ".join(
+    offsets = ", ".join(
         f"{name.replace('_', ' ')} {row[name]}" for name in names if row[name] is not None
     )
     cause = f", because of {_shown(row['cause'])}" if row["cause"] else ""
-    return f"broker {row['broker']}, leader epoch {row['leader_epoch']}: {told}{cause}"
+    return f"broker {row['broker']}, leader epoch {row['leader_epoch']}: {offsets}{cause}"
 
 
 def _change(row: Row) -> str:
@@ -135,7 +135,7 @@ def _gap(row: Row) -> str:
 
 
 def _touched(row: Row) -> str:
-    """Which rules had a hand in it."""
+    """The rules that changed it."""
     return f"; touched by {', '.join(map(_shown, row['rules']))}" if row["rules"] else ""
 
 
@@ -144,10 +144,7 @@ def _shown(value: object) -> str:
 
 
 _SAME_PARTITION = 'coalesce(t."partition" = c."partition", TRUE)'
-# Topics come and go; of those that the finding is not about nobody wants to know.
-_NOT_OF_OTHERS = (
-    "(t.change <> 'TopicsChanged' OR coalesce(contains(t.details, '\"' || c.topic || '\"'), FALSE))"
-)
+_SAME_TOPIC = "t.change = 'TopicsChanged' AND t.topic_id = c.topic_id"
 # Requests that a rule touched: those of the evidence, and all of the rule that is to blame.
 _HIT_OF_IT = (
     "(t.kind <> 'fault' OR coalesce(list_contains(t.rules, c.rule), FALSE)"
@@ -172,7 +169,7 @@ SOURCES: tuple[Source, ...] = (
     Source("watermarks", "t.seq", f"{_PLACE} AND c.anomaly LIKE 'watermark%'", "FALSE", _watermark),
     Source(
         "cluster", "t.seq",
-        f"({_PLACE}) OR (t.topic_id IS NULL AND {_NOT_OF_OTHERS})", "t.topic_id IS NOT NULL",
+        f"({_PLACE}) OR ({_SAME_TOPIC}) OR t.topic_id IS NULL", "t.topic_id IS NOT NULL",
         _change,
     ),
     Source(
@@ -211,14 +208,14 @@ def cases(session: Session, findings: Sequence[Finding]) -> list[Case]:
     """A case for each of these findings, with what the session's tables tell about it."""
     if not findings:
         return []
-    _tell_findings(session, findings)
-    near: list[list[tuple[int, int, Happening]]] = [[] for _ in findings]
+    _load_findings(session, findings)
+    near: list[list[tuple[int, int, TimelineEntry]]] = [[] for _ in findings]
     there_are: Counter[int] = Counter()
     for source in SOURCES:
         of_source: dict[int, int] = {}
         query = _NEAR.format(**source._asdict(), margin=MARGIN, most=OF_TABLE_MAX)
         for row in session.rows(query):
-            happening = Happening(
+            entry = TimelineEntry(
                 row["at_seq"],
                 row.get("virtual_ms"),
                 source.table,
@@ -226,7 +223,7 @@ def cases(session: Session, findings: Sequence[Finding]) -> list[Case]:
                 row["proof"],
             )
             rank = 0 if row["proof"] else 1 if row["covers"] else 2
-            near[row["n"]].append((rank, _distance(findings[row["n"]], happening.seq), happening))
+            near[row["n"]].append((rank, _distance(findings[row["n"]], entry.seq), entry))
             of_source[row["n"]] = row["of_all"]
         there_are.update(of_source)
     facts = _facts(session)
@@ -239,7 +236,7 @@ def cases(session: Session, findings: Sequence[Finding]) -> list[Case]:
 
 def _case(
     finding: Finding,
-    near: list[tuple[int, int, Happening]],
+    near: list[tuple[int, int, TimelineEntry]],
     there_are: int,
     facts: list[tuple[str, str]],
 ) -> Case:
@@ -276,7 +273,7 @@ def _facts(session: Session) -> dict[int, list[tuple[str, str]]]:
     return found
 
 
-def _tell_findings(session: Session, findings: Sequence[Finding]) -> None:
+def _load_findings(session: Session, findings: Sequence[Finding]) -> None:
     session.connection.execute(
         "CREATE OR REPLACE TEMP TABLE cases (n INTEGER, run VARCHAR, anomaly VARCHAR, "
         'topic VARCHAR, topic_id VARCHAR, "partition" INTEGER, "offset" BIGINT, subject VARCHAR, '

@@ -7,13 +7,13 @@ from dataclasses import asdict
 from xml.etree import ElementTree
 
 from mockbroker.pipeline.findings import ANOMALIES, BUG, REPORT, Finding
-from mockbroker.pipeline.report.model import NOT_APPLICABLE, UNKNOWN, Outcome, Report
+from mockbroker.pipeline.report.model import NOT_APPLICABLE, UNKNOWN, Report, RuleOutcome
 from mockbroker.pipeline.report.terminal import missing, verdict
 from mockbroker.pipeline.report.words import printable, sentence
 
 JSON_VERSION = 1
 # So many findings stand in a test case of JUnit's.
-_TOLD_MAX = 50
+_LISTED_MAX = 50
 
 
 def as_json(report: Report) -> str:
@@ -62,8 +62,8 @@ def as_junit(report: Report, fail_on: str = BUG) -> str:
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _kind(outcome: Outcome, fail_on: str) -> tuple[str, str] | None:
-    """The element that tells of a rule that did not just pass, and where it is counted."""
+def _kind(outcome: RuleOutcome, fail_on: str) -> tuple[str, str] | None:
+    """The element of a rule that did not pass, and the attribute that counts it."""
     if outcome.bugs or (fail_on == REPORT and outcome.reports):
         return "failure", "failures"
     if outcome.outcome == UNKNOWN:
@@ -73,7 +73,7 @@ def _kind(outcome: Outcome, fail_on: str) -> tuple[str, str] | None:
     return None
 
 
-def _message(outcome: Outcome) -> str:
+def _message(outcome: RuleOutcome) -> str:
     words = [ANOMALIES[outcome.anomaly]]
     words += [
         f"{count} {name}"
@@ -88,8 +88,8 @@ def _message(outcome: Outcome) -> str:
 def _listed(findings: list[Finding]) -> str:
     lines = [
         f"{finding.verdict}: {printable(finding.run)}: {sentence(finding)}"
-        for finding in findings[:_TOLD_MAX]
+        for finding in findings[:_LISTED_MAX]
     ]
-    if len(findings) > _TOLD_MAX:
-        lines.append(f"and {len(findings) - _TOLD_MAX} more")
+    if len(findings) > _LISTED_MAX:
+        lines.append(f"and {len(findings) - _LISTED_MAX} more")
     return "\n".join(lines)

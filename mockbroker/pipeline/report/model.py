@@ -44,7 +44,7 @@ class Gap(NamedTuple):
     reason: str | None
 
 
-class Outcome(NamedTuple):
+class RuleOutcome(NamedTuple):
     """What came of one rule, how often, on what that stands, and why there may be no verdict."""
 
     anomaly: str
@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
     why: str
 
 
-class Happening(NamedTuple):
+class TimelineEntry(NamedTuple):
     """An entry of the journal near a finding; `evidence` when it is part of the proof."""
 
     seq: int
@@ -74,7 +74,7 @@ class Case:
 
     finding: Finding
     facts: Sequence[tuple[str, str]] = ()
-    timeline: Sequence[Happening] = ()
+    timeline: Sequence[TimelineEntry] = ()
     left_out: int = 0
 
 
@@ -86,7 +86,7 @@ class Report:
     engine: str
     runs: Sequence[Run]
     gaps: Sequence[Gap]
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[RuleOutcome]
     findings: Sequence[Finding]
     cases: Sequence[Case] = ()
     measures: Mapping[str, Sequence[Row]] = field(default_factory=dict)

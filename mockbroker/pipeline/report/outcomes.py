@@ -14,7 +14,7 @@ from mockbroker.pipeline.report.model import (
     REPORTS,
     UNKNOWN,
     Gap,
-    Outcome,
+    RuleOutcome,
 )
 from mockbroker.pipeline.store import Run
 
@@ -47,7 +47,7 @@ _LACKING = {
     "fetches": "nobody fetched",
     "commits": "nothing was committed",
     "transactions": "there was no transaction",
-    "watermarks": "no watermark was told",
+    "watermarks": "no watermark was reported",
     "operations": "there is no application's own record",
 }
 
@@ -58,7 +58,7 @@ def outcomes(
     has_operations: bool,
     gaps: Sequence[Gap],
     runs: Sequence[Run],
-) -> list[Outcome]:
+) -> list[RuleOutcome]:
     """An outcome for every rule, in the order of ANOMALIES."""
     counts = Counter((finding.anomaly, finding.verdict) for finding in findings)
     lacking = _what_is_lacking(gaps, runs)
@@ -73,7 +73,7 @@ def outcomes(
         outcome, why = _outcome(bugs, reports, undecided, lacking)
         if not (bugs or reports or undecided or has_material[anomaly]):
             outcome, why = NOT_APPLICABLE, _nothing_to_judge(anomaly)
-        found.append(Outcome(anomaly, outcome, bugs, reports, undecided, levels, why))
+        found.append(RuleOutcome(anomaly, outcome, bugs, reports, undecided, levels, why))
     return found
 
 

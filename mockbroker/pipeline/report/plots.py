@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mockbroker.pipeline.report.charts import Point, Stretch, bars, lanes, lines
+from mockbroker.pipeline.report.charts import Interval, Point, bars, lanes, lines
 from mockbroker.pipeline.report.model import Report, Row
 from mockbroker.pipeline.report.words import at, printable, several
 
@@ -66,7 +66,7 @@ def _lag(rows: list[Row], report: Report) -> Plot:
 
 
 def _rebalances(rows: list[Row], report: Report) -> Plot:
-    columns = ("group", "generation", "cause", "start_ms", "settled_ms", "back_ms", "took_ms",
+    columns = ("group", "generation", "cause", "start_ms", "stable_ms", "back_ms", "took_ms",
                "stopped_ms", "members", "partitions", "moved")  # fmt: skip
     return Plot(
         "Rebalances",
@@ -83,9 +83,9 @@ def _ownership(rows: list[Row], report: Report) -> Plot:
     drawings = []
     for (run, group), owned in _by(rows, "run", "group").items():
         end = max([ends.get(run, -1), *(r["to_ms"] or r["from_ms"] for r in owned)])
-        of_lane: dict[str, list[Stretch]] = {}
+        of_lane: dict[str, list[Interval]] = {}
         for (topic, partition), mine in _by(owned, "topic", "partition").items():
-            of_lane[f"{topic}-{partition}"] = [_stretch(r, end) for r in mine]
+            of_lane[f"{topic}-{partition}"] = [_interval(r, end) for r in mine]
         shown = dict(list(of_lane.items())[:LANES_MAX])
         drawings.append((_name(report, run, group), lanes(shown, _marks(report, run, group))))
     return Plot(
@@ -101,16 +101,16 @@ def _ownership(rows: list[Row], report: Report) -> Plot:
 def _marks(report: Report, run: str, group: str) -> dict[str, int]:
     """When a group's rebalances began, and why."""
     return {
-        f"rebalance {number}: {r['cause'] or 'no reason told'}": r["start_ms"]
+        f"rebalance {number}: {r['cause'] or 'no reason given'}": r["start_ms"]
         for number, r in enumerate(report.measures.get("rebalances", ()), 1)
         if (r["run"], r["group"]) == (run, group)
     }
 
 
-def _stretch(row: Row, end: int) -> Stretch:
+def _interval(row: Row, end: int) -> Interval:
     to_ms = end if row["to_ms"] is None else row["to_ms"]
     text = f"{row['member']} of generation {row['generation']}, {at(row['from_ms'])} to {at(to_ms)}"
-    return Stretch(str(row["member"]), row["from_ms"], max(to_ms, row["from_ms"]), text)
+    return Interval(str(row["member"]), row["from_ms"], max(to_ms, row["from_ms"]), text)
 
 
 def _latency(rows: list[Row], report: Report) -> Plot:

@@ -12,15 +12,15 @@ from mockbroker.pipeline.report.words import place, printable, sentence, several
 if TYPE_CHECKING:
     from rich.console import Console
 
-# So many findings of each rule are told.
-TOLD_MAX = 5
+# So many findings of each rule are listed.
+LISTED_MAX = 5
 _STYLES = {BUGS: "bold red", NOTHING: "green", NOT_APPLICABLE: "dim"}
 
 
 def verdict(report: Report) -> str:
-    """The whole in one line."""
+    """The report in one line."""
     counts = {name: report.count(name) for name in (BUG, REPORT, UNDECIDED)}
-    told = [
+    counted = [
         several(counts[name], one, more)
         for name, one, more in (
             (BUG, "bug", "bugs"),
@@ -29,41 +29,41 @@ def verdict(report: Report) -> str:
         )
         if counts[name]
     ]
-    found = ", ".join(told) or "nothing found"
+    found = ", ".join(counted) or "nothing found"
     if report.whole:
-        return "clean: nothing found" if not told else found
+        return "clean: nothing found" if not counted else found
     return f"{found}; not everything is known"
 
 
 def missing(report: Report) -> list[str]:
-    """What of the runs is not there, a line each."""
+    """The missing parts of the runs, a line each."""
     lines = [
         f"run {printable(run.run)} is not complete"
         f"{': ' + printable(run.reason) if run.reason else ''}"
         for run in report.incomplete
     ]
-    for gap in report.gaps[:TOLD_MAX]:
+    for gap in report.gaps[:LISTED_MAX]:
         why = f": {printable(gap.reason)}" if gap.reason else ""
         lines.append(
             f"run {printable(gap.run)} lacks entries {gap.first_seq} to {gap.last_seq}{why}"
         )
-    if len(report.gaps) > TOLD_MAX:
-        lines.append(f"{several(len(report.gaps) - TOLD_MAX, 'more gap', 'more gaps')}")
+    if len(report.gaps) > LISTED_MAX:
+        lines.append(f"{several(len(report.gaps) - LISTED_MAX, 'more gap', 'more gaps')}")
     return lines
 
 
-def told(report: Report) -> list[str]:
+def listed(report: Report) -> list[str]:
     """The first findings of each rule, a line each, and how many more there are."""
     lines = []
     totals = Counter(finding.anomaly for finding in report.findings)
     seen: Counter[str] = Counter()
     for finding in report.findings:
         seen[finding.anomaly] += 1
-        if seen[finding.anomaly] <= TOLD_MAX:
+        if seen[finding.anomaly] <= LISTED_MAX:
             run = f"{printable(finding.run)}: " if len(report.runs) > 1 else ""
             lines.append(f"{finding.verdict} {finding.anomaly}: {run}{sentence(finding)}")
         elif seen[finding.anomaly] == totals[finding.anomaly]:
-            more = totals[finding.anomaly] - TOLD_MAX
+            more = totals[finding.anomaly] - LISTED_MAX
             lines.append(f"  and {several(more, 'more', 'more')} of {finding.anomaly}")
     return lines
 
@@ -89,15 +89,15 @@ def show(report: Report, console: Console) -> None:
             Text(each.why, style="dim"),
         )
     console.print(table)
-    for line in told(report):
+    for line in listed(report):
         console.print(Text(line, style="red" if line.startswith(BUG) else ""))
     console.print(Text(verdict(report), style="bold"))
 
 
 def plain(report: Report) -> str:
     """The findings as text, for assertions."""
-    lines = [verdict(report), *(f"! {line}" for line in missing(report)), *told(report)]
-    for case in report.cases[:TOLD_MAX]:
+    lines = [verdict(report), *(f"! {line}" for line in missing(report)), *listed(report)]
+    for case in report.cases[:LISTED_MAX]:
         if case.timeline:
             lines.append(f"around {case.finding.anomaly} {place(case.finding)}:".replace(" :", ":"))
             lines += [

@@ -5,7 +5,7 @@ against a cluster that keeps no journal. What topics do not tell, no rule can ju
 batches, answers, transactions and watermarks of the past. What is left:
 
 - `duplicate` by id (a report: who produced it is not known), `commit_regression` (resets are not
-  told apart), and with the application's own operations `lost_write`, `non_monotonic_send`,
+  distinguished), and with the application's own operations `lost_write`, `non_monotonic_send`,
   `committed_not_processed` and `processed_again`;
 - lag as it is now, and skew.
 
@@ -40,7 +40,7 @@ ANOMALIES = (
 
 _AS_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
-# What stands behind all that was read: where logs end is told last.
+# Behind all that was read: the ends of logs come last.
 _LAST_SEQ = 1 << 62
 # Versions of the keys in __consumer_offsets that hold a committed offset (OffsetCommitKey).
 _OFFSET_KEYS = "(0, 1)"
@@ -113,7 +113,7 @@ def _internal_topics(spark: SparkSession) -> Iterator[None]:
 def records_of(source: DataFrame) -> DataFrame:
     """Rows of Spark's Kafka source, with headers, as columns of `records`.
 
-    Values are told apart by a hash of Spark's own, not by the journal's.
+    Values have a hash of Spark's own, not the journal's.
     """
     its_id = f"filter(headers, h -> h.key = '{ID_HEADER}')[0].value"
     return source.selectExpr(

@@ -22,7 +22,7 @@ Derived = Callable[["Inputs"], "DataFrame"]
 # A partition of a topic of a run as one number, for joins.
 K = "xxhash64(run, topic_id, partition) AS k"
 
-# Rows of a kept frame that still are few: it goes whole to every task that joins with it.
+# A checkpoint of so many rows is small: it goes whole to every task that joins with it.
 BROADCAST_ROWS = 100_000
 
 _AGAIN = "export the run again (mockbroker journal export)"
@@ -34,7 +34,7 @@ class Inputs:
     """The tables of one or more runs, each a DataFrame with the columns `run` and `k`.
 
     `k` stands for run, topic id and partition: one number is cheaper to join by than two texts.
-    `sql` asks them; what stands in braces is a table, or a frame derived from tables (`derive`).
+    In the queries of `sql` a name in braces is a table, or a frame derived from tables (`derive`).
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Inputs:
         return self._counts[name] > 0
 
     def sql(self, query: str, **frames: DataFrame) -> DataFrame:
-        """The answer to a query; names in braces are tables, derived frames, or `frames`."""
+        """The result of a query; names in braces are tables, derived frames, or `frames`."""
         wanted = {field for _, field, _, _ in string.Formatter().parse(query) if field}
         views = {
             name: self._view(name, frames[name]) if name in frames else self._known(name)
@@ -74,36 +74,36 @@ class Inputs:
         }
         return self.spark.sql(query.format(**views))
 
-    def derive(self, name: str, how: Derived, *, keep: bool = False) -> DataFrame:
-        """A frame that several rules need, made once; with `keep` its rows are kept as well."""
+    def derive(self, name: str, how: Derived, *, checkpoint: bool = False) -> DataFrame:
+        """A frame that several rules need, made once; see `checkpoint`."""
         if name not in self._frames:
             frame = how(self)
-            self._frames[name] = self.keep(frame, name) if keep else frame
+            self._frames[name] = self.checkpoint(frame, name) if checkpoint else frame
         return self._frames[name]
 
     def frame(self, name: str) -> DataFrame:
         """A derived frame. Raises KeyError where it was not derived yet."""
         return self._frames[name]
 
-    def keep(self, frame: DataFrame, name: str) -> DataFrame:
-        """Compute a frame now, and keep its rows on the executors under a name.
+    def checkpoint(self, frame: DataFrame, name: str) -> DataFrame:
+        """Compute a frame now, and leave its rows on the executors under a name.
 
-        What is made of it then starts from these rows: rules build on each other so often that
-        Spark would otherwise plan for minutes. A frame without rows becomes one that Spark knows
-        to be empty, a small one is sent to where it is joined with a big one.
+        Frames made of it start from these rows. Rules build on each other so often that Spark would
+        otherwise plan for minutes. A frame without rows becomes one that Spark knows to be empty; a
+        small one is broadcast where it is joined.
         """
-        kept = frame.localCheckpoint()
-        self._counts[name] = count = kept.count()
+        found = frame.localCheckpoint()
+        self._counts[name] = count = found.count()
         if count == 0:
-            return nothing(self.spark, kept)
-        return kept.hint("broadcast") if count <= BROADCAST_ROWS else kept
+            return nothing(self.spark, found)
+        return found.hint("broadcast") if count <= BROADCAST_ROWS else found
 
     def rows(self, name: str) -> int:
-        """How many rows a kept frame has. Raises KeyError where it is not kept."""
+        """The number of rows of a checkpoint. Raises KeyError where there is none."""
         return self._counts[name]
 
     def forget(self) -> None:
-        """Let go of what was derived; Spark frees the rows once nobody holds a frame of them."""
+        """Drop the derived frames; Spark frees their rows once nobody refers to them."""
         for view in set(self._views.values()):
             self.spark.catalog.dropTempView(view)
         self._views.clear()

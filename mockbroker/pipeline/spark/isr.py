@@ -22,7 +22,7 @@ def _stands(inputs: Inputs) -> DataFrame:
     isr, replicas = _NODES.format("isr"), _NODES.format("replicas")
     former = _NODES.format("former_isr")
     return inputs.sql(f"""
-        WITH told AS (
+        WITH reported AS (
             SELECT run, seq, virtual_ms, 0 AS part, topic, partition, reason,
                    IF(change = 'LeaderChanged', leader, NULL) AS leader,
                    IF(change = 'IsrChanged', {former}, NULL) AS former_isr,
@@ -31,20 +31,20 @@ def _stands(inputs: Inputs) -> DataFrame:
             FROM {{cluster}}
             WHERE change IN ('LeaderChanged', 'IsrChanged', 'ReplicasChanged')
             UNION ALL
-            SELECT run, seq, virtual_ms, 0, regexp_extract(name, '^(.*)-[0-9]+$', 1),
-                   CAST(regexp_extract(name, '-([0-9]+)$', 1) AS int), 'created',
+            SELECT run, seq, virtual_ms, 0, topic, number, 'created',
                    nodes[0], CAST(NULL AS array<int>), nodes, nodes
             FROM (
-                SELECT run, seq, virtual_ms, explode(from_json(
-                    details, 'assignment map<string, array<int>>').assignment) AS (name, nodes)
-                FROM {{cluster}} WHERE change = 'TopicsChanged'
+                SELECT run, seq, virtual_ms, topic, posexplode(from_json(
+                    details, 'assignment array<array<int>>').assignment) AS (number, nodes)
+                FROM {{cluster}}
+                WHERE change = 'TopicsChanged' AND get_json_object(details, '$.change') = 'created'
             )
         )
         SELECT run, topic, partition, seq, virtual_ms, reason, former_isr,
                last_value(leader) IGNORE NULLS OVER so_far AS leader,
                last_value(isr) IGNORE NULLS OVER so_far AS isr,
                last_value(replicas) IGNORE NULLS OVER so_far AS replicas
-        FROM told
+        FROM reported
         WINDOW so_far AS (PARTITION BY run, topic, partition ORDER BY seq
                           ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
     """)

@@ -98,7 +98,7 @@ SHAPES: Mapping[str, Shape] = {
     "running": _server("STARTING", "STARTED"),
     "shutting down": _server("STARTED", "SHUTTING_DOWN"),
     "stopped": _server("SHUTTING_DOWN", "SHUTDOWN"),
-    "TopicChanged": Shape(
+    "TopicsChanged": Shape(
         "controller",
         _quorum(
             "IF(get_json_object(details, '$.change') = 'created', "
@@ -145,8 +145,8 @@ def log_lines(inputs: Inputs) -> DataFrame:
     """A row for each line: `run`, `file` (controller, state-change, server), `seq` and `line`.
 
     The journal tells of changes of the controller only: until the first its lines go by the lowest
-    node id that was heard of. Where a log stood when its leader changed is what was told last, and
-    0 where nothing was; the partition epoch is how often the partition changed in the run. Times
+    node id of the run. The offsets of a log when its leader changed are those reported last, and
+    0 where there are none; the partition epoch is how often the partition changed in the run. Times
     are the cluster's, in UTC.
     """
     inputs.derive("moves", _moves)
@@ -154,7 +154,7 @@ def log_lines(inputs: Inputs) -> DataFrame:
     words = _case("change", {name: shape.words for name, shape in SHAPES.items()})
     logger = _case("change", {name: f"'{shape.logger}'" for name, shape in SHAPES.items()})
     return inputs.sql(f"""
-        WITH told AS (
+        WITH reported AS (
             SELECT run, seq, virtual_ms, {file} AS file, {words} AS words, {logger} AS logger
             FROM {{moves}}
             UNION ALL
@@ -165,7 +165,7 @@ def log_lines(inputs: Inputs) -> DataFrame:
         SELECT run, file, seq,
                concat('[', date_format(timestamp_millis(virtual_ms), 'yyyy-MM-dd HH:mm:ss,SSS'),
                       '] INFO ', words, ' (', logger, ')') AS line
-        FROM told WHERE words IS NOT NULL
+        FROM reported WHERE words IS NOT NULL
         ORDER BY run, seq
     """)
 

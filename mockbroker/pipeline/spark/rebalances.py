@@ -1,7 +1,7 @@
 """Rebalances of groups: why, how long, who and what was moved, and who owned what when.
 
-A rebalance goes from where the group left a settled state (classic: to PreparingRebalance) until
-it is settled again; on to where the last member is back at work: its first Fetch that was answered
+A rebalance goes from where the group left a stable state (classic: to PreparingRebalance) until
+it is stable again; on to where the last member is back at work: its first Fetch that was answered
 after it got its partitions or, without any, the answer that gave them.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from mockbroker.pipeline.spark.inputs import Inputs
 
-SETTLED = "('Stable', 'Empty', 'Dead')"
+STABLE = "('Stable', 'Empty', 'Dead')"
 
 
 def rebalances(inputs: Inputs) -> DataFrame:
@@ -26,9 +26,9 @@ def rebalances(inputs: Inputs) -> DataFrame:
     partitions that went to another member than before. `stopped_ms` is the longest stretch between
     start and end in which no member of the group was answered a Fetch: the world stood still.
     """
-    inputs.derive("spans", _spans, keep=True)
-    inputs.derive("handed", _handed, keep=True)
-    inputs.derive("rebalance_spans", _whole, keep=True)
+    inputs.derive("spans", _spans, checkpoint=True)
+    inputs.derive("handed", _handed, checkpoint=True)
+    inputs.derive("rebalance_spans", _whole, checkpoint=True)
     return inputs.sql("""
         WITH pulse AS (
             SELECT run, `group`, number, start_ms AS at_ms FROM {rebalance_spans}
@@ -49,7 +49,7 @@ def rebalances(inputs: Inputs) -> DataFrame:
             GROUP BY run, `group`, number
         )
         SELECT w.run, w.`group`, w.protocol, w.generation, w.cause, w.start_seq, w.start_ms,
-               w.settled_ms, w.back_ms, w.end_ms - w.start_ms AS took_ms,
+               w.stable_ms, w.back_ms, w.end_ms - w.start_ms AS took_ms,
                coalesce(s.stopped_ms, 0) AS stopped_ms, w.restarts, w.members, w.partitions,
                w.moved
         FROM {rebalance_spans} w
@@ -82,7 +82,7 @@ def _whole(inputs: Inputs) -> DataFrame:
                    count_if(NOT (former_member <=> member)) AS moved
             FROM {handed} GROUP BY run, `group`, number
         )
-        SELECT s.*, b.back_ms, greatest(s.settled_ms, b.back_ms) AS end_ms,
+        SELECT s.*, b.back_ms, greatest(s.stable_ms, b.back_ms) AS end_ms,
                coalesce(m.partitions, 0) AS partitions, coalesce(m.moved, 0) AS moved
         FROM {spans} s
         LEFT JOIN back b ON b.run = s.run AND b.`group` = s.`group` AND b.number = s.number
@@ -91,18 +91,18 @@ def _whole(inputs: Inputs) -> DataFrame:
 
 
 def _spans(inputs: Inputs) -> DataFrame:
-    """From leaving a settled state to the first settled one behind it."""
+    """From leaving a stable state to the first stable one behind it."""
     return inputs.sql(f"""
         WITH steps AS (
-            SELECT *, sum(IF(former IN ('Stable', 'Empty') AND state NOT IN {SETTLED}, 1, 0))
+            SELECT *, sum(IF(former IN ('Stable', 'Empty') AND state NOT IN {STABLE}, 1, 0))
                           OVER (PARTITION BY run, `group` ORDER BY seq) AS number
             FROM {{groups}}
         ), spans AS (
             SELECT run, `group`, number, min(protocol) AS protocol, min(seq) AS start_seq,
                    min(virtual_ms) AS start_ms, min_by(reason, seq) AS cause,
-                   min(IF(state IN {SETTLED}, virtual_ms, NULL)) AS settled_ms,
-                   min_by(generation, IF(state IN {SETTLED}, seq, NULL)) AS generation,
-                   min_by(members, IF(state IN {SETTLED}, seq, NULL)) AS members,
+                   min(IF(state IN {STABLE}, virtual_ms, NULL)) AS stable_ms,
+                   min_by(generation, IF(state IN {STABLE}, seq, NULL)) AS generation,
+                   min_by(members, IF(state IN {STABLE}, seq, NULL)) AS members,
                    greatest(count_if(state = 'PreparingRebalance') - 1, 0) AS restarts
             FROM steps WHERE number > 0
             GROUP BY run, `group`, number

@@ -1,7 +1,7 @@
 """Jobs over tables that grow: a run whose broker still writes (`serve --journal-dir`).
 
-Laws of watermarks need no more than a row, or a row and the one before, and lag no more than the
-last of each; so they can be told as they come. What needs the whole run is the audit's.
+The rules of watermarks need one row, or a row and the one before, and lag needs the last row of
+each; so they can be judged while rows come. Rules that need the whole run are the audit's.
 """
 
 from __future__ import annotations
@@ -35,20 +35,8 @@ def broken_orders(watermarks: DataFrame) -> DataFrame:
     ).where("offset IS NOT NULL")  # fmt: skip
 
 
-def highest_watermarks(watermarks: DataFrame) -> DataFrame:
-    """Of each partition on a broker, within a leader epoch: the last high watermark, and the
-    highest. A log went back, and has not caught up again, where they differ. Updates.
-    """
-    known = watermarks.where("high_watermark IS NOT NULL AND leader_epoch IS NOT NULL")
-    return _last_of(
-        known,
-        ["run", "topic", "topic_id", "partition", "broker", "leader_epoch"],
-        ["max_by(high_watermark, seq) AS high_watermark", "max(high_watermark) AS highest"],
-    )
-
-
 def ends(watermarks: DataFrame) -> DataFrame:
-    """Where each log stands: `high_watermark` and `last_stable_offset` as told last. Updates."""
+    """The last `high_watermark` and `last_stable_offset` of each log. Updates."""
     return _last_of(
         watermarks,
         ["run", "topic", "topic_id", "partition"],
@@ -72,5 +60,5 @@ def positions(commits: DataFrame) -> DataFrame:
 def _last_of(frame: DataFrame, keys: list[str], values: list[str]) -> DataFrame:
     from pyspark.sql import functions
 
-    told = [*values, "max(seq) AS seq", "max(virtual_ms) AS virtual_ms"]
-    return frame.groupBy(*(f"`{key}`" for key in keys)).agg(*map(functions.expr, told))
+    columns = [*values, "max(seq) AS seq", "max(virtual_ms) AS virtual_ms"]
+    return frame.groupBy(*(f"`{key}`" for key in keys)).agg(*map(functions.expr, columns))

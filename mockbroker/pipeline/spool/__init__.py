@@ -1,7 +1,7 @@
-"""What the broker writes down for the pipeline, raw: entries of the journal on their way to tables.
+"""A spool: the journal of one run on disk, until it is converted to tables.
 
-Nouns: a *note* is one thing worth keeping, in order: an entry of the journal as it is, or what is
-needed to read entries elsewhere (the topics there are, who is at the end of a connection). A
-*spool* is a directory of files with notes, `<directory>/_spool/<run>/`; the converter reads it in a
-process of its own, so that the broker has nothing to do but write.
+Nouns: a *spool* is a directory of files, `<directory>/_spool/<run>/`. They hold the entries of the
+journal, without secrets, and what a reader elsewhere needs to decode them: the topics at the start
+of the run and the clients of connections. Another process converts the spool, so that the broker
+only writes.
 """

@@ -12,10 +12,10 @@ from collections.abc import Generator, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from mockbroker.core.profiles import profile_of
+from mockbroker.core.metadata.profiles import profile_of
 from mockbroker.handlers import load_all
 from mockbroker.handlers.base import APIS
-from mockbroker.simulation.history import History
+from mockbroker.simulation.history import GroupCall, History
 from mockbroker.simulation.plan import ClientSettings
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
 from mockbroker_protocol import ApiKey, ErrorCode
@@ -56,11 +56,14 @@ class GaveUp(Exception):  # noqa: N818 - it names what happened
 
 
 class Leader(NamedTuple):
-    """Who leads a partition as far as the client knows, and the id of its topic."""
+    """Who leads a partition as far as the client knows, the id of its topic, and who follows in
+    sync.
+    """
 
     node_id: int
     epoch: int
     topic_id: bytes
+    followers: tuple[int, ...] = ()
 
 
 class Versions:
@@ -115,6 +118,7 @@ class SimulatedClient:
         self._leaders: dict[tuple[str, int], Leader] = {}
         self._names: dict[bytes, str] = {}
         self._coordinators: dict[tuple[int, str], int] = {}
+        self.unanswered = 0  # requests to coordinators that had no answer
         self.rng = random.Random(0)
 
     def run(self, rng: random.Random) -> Script:
@@ -189,7 +193,10 @@ class SimulatedClient:
                 self._names[topic.topic_id] = topic.name
                 for each in topic.partitions:
                     self._leaders[topic.name, each.partition_index] = Leader(
-                        each.leader_id, each.leader_epoch, topic.topic_id
+                        each.leader_id,
+                        each.leader_epoch,
+                        topic.topic_id,
+                        tuple(node for node in each.isr_nodes if node != each.leader_id),
                     )
                     self.history.leader_told(
                         topic.topic_id, each.partition_index, each.leader_epoch, each.leader_id
@@ -250,11 +257,13 @@ class SimulatedClient:
         *,
         also_retry: frozenset[int] = frozenset(),
         attempts: int = ATTEMPTS_MAX,
+        note: GroupCall | None = None,
     ) -> Asking:
         """The coordinator's answer, once it is none that says to try again. Raises GaveUp.
 
         `error_of` finds the error in the answer; without it that is `error_code`. Without
-        `timeout_ms` the client waits as long as it has patience.
+        `timeout_ms` the client waits as long as it has patience. What becomes of it is noted in
+        `note`.
         """
         version = self.versions.of(api)
         for attempt in range(attempts):
@@ -263,6 +272,9 @@ class SimulatedClient:
                 patience_ms = timeout_ms or self.patience_ms()
                 response = yield Call(node_id, api, version, request, patience_ms)
             except (Disconnected, RequestTimedOut):
+                self.unanswered += 1
+                if note is not None:
+                    note.doubtful = True
                 self._coordinators.pop((kind, key), None)
                 yield self.backoff(attempt)
                 continue
@@ -270,10 +282,15 @@ class SimulatedClient:
             if error in COORDINATOR_MOVED:
                 self._coordinators.pop((kind, key), None)
             if error in COORDINATOR_MOVED or error == _LOADING or error in also_retry:
+                if error == _CONCURRENT:
+                    self.history.counts["concurrent transactions met"] += 1
                 yield self.backoff(attempt)
                 continue
+            if note is not None:
+                self.history.group_answer(note, error)
             return response
         raise GaveUp(api.name)
 
 
+_CONCURRENT = int(ErrorCode.CONCURRENT_TRANSACTIONS)
 _LOADING = int(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)

@@ -6,8 +6,8 @@ from typing import Any
 
 from mockbroker.simulation.clients.base import GROUP, Asking, GaveUp
 from mockbroker.simulation.clients.reading import TP, Reading
-from mockbroker.simulation.history import Owned
-from mockbroker.simulation.script import Script
+from mockbroker.simulation.history import GroupCall, Owned
+from mockbroker.simulation.script import Script, Sleep
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import named_codec
 from mockbroker_protocol.messages.consumer_protocol import (
@@ -23,7 +23,12 @@ from mockbroker_protocol.messages.sync_group import SyncGroupRequest, SyncGroupR
 _MEMBER_ID_REQUIRED = int(ErrorCode.MEMBER_ID_REQUIRED)
 _FENCED_INSTANCE = int(ErrorCode.FENCED_INSTANCE_ID)
 _VERSION = b"\x00\x00"  # of the blobs
+_REBALANCING = int(ErrorCode.REBALANCE_IN_PROGRESS)
 _JOINS_MAX = 30
+_HABIT_SHARE = 0.3  # how often a client does what it is in the habit of
+_DREAM_MS = 2_500  # longer than the rebalance timeout
+_IGNORING_MS = 25_000
+_BEAT_MS = 900
 
 
 def _codec(name: str) -> Any:
@@ -37,12 +42,18 @@ class ClassicMember(Reading):
         settings = self.settings
         self.member_id = ""
         self.generation = -1
+        self._former: tuple[str, int] | None = None  # member id and generation of before
         self.start_reading([])
         self._beat_ms = 0
         yield from self.refresh()
         joins = 0
         for number in range(settings.operations):
             yield self.pause()
+            if self._falls_into("stalls"):
+                yield Sleep(settings.session_timeout_ms + self.rng.randint(0, 3_000))
+            if self.generation >= 0 and self._falls_into("returns"):
+                self._former = (self.member_id, self.generation)
+                self.member_id, self.generation = "", -1
             if self.generation < 0:
                 joins += 1
                 if joins > _JOINS_MAX:
@@ -53,25 +64,95 @@ class ClassicMember(Reading):
                     self._lost(gave_up.error)
                     yield self.backoff(joins)
                     continue
+                yield from self._look_back()
             if self.positions:
                 yield from self.poll()
             now_ms = self.history.now_ms()
             if now_ms - self._beat_ms >= settings.session_timeout_ms // 3:
                 yield from self._beat()
             if self.generation >= 0 and number % 3 == 2:
-                error = yield from self.commit(
-                    settings.group, self.member_id, self.generation, settings.instance_id
-                )
+                error = yield from self._commit(self.member_id, self.generation)
                 if error:
                     self._lost(error)
         if self.rng.random() < 0.7 and self.member_id:
             yield from self._leave()
 
+    def _falls_into(self, habit: str) -> bool:
+        return habit in self.settings.habits and self.rng.random() < _HABIT_SHARE / 3
+
     def _lost(self, error: int) -> None:
         """An answer said that the member has to join again, perhaps as another one."""
+        if self.generation >= 0:
+            self._former = (self.member_id, self.generation)
         self.generation = -1
         if error == int(ErrorCode.UNKNOWN_MEMBER_ID) or error == _FENCED_INSTANCE:
             self.member_id = ""
+
+    def _note(self, what: str, member_id: str, generation: int) -> GroupCall:
+        settings = self.settings
+        return self.history.group_call(
+            what, "classic", settings.group, self.name, member_id, settings.instance_id, generation
+        )
+
+    def _commit(self, member_id: str, generation: int) -> Asking:
+        settings = self.settings
+        note = self._note("commit", member_id, generation)
+        error = yield from self.commit(
+            settings.group, member_id, generation, settings.instance_id, note=note
+        )
+        return error
+
+    def _look_back(self) -> Asking:
+        """Say something as what the member was before: that is too late."""
+        former = self._former
+        if former is None or "looks_back" not in self.settings.habits or self.generation < 0:
+            return
+        self._former = None
+        if former == (self.member_id, self.generation):
+            return
+        settings = self.settings
+        self.history.counts["members looked back"] += 1
+        for what in self.rng.sample(("heartbeat", "commit", "sync"), 2):
+            if what == "heartbeat":
+                yield from self._say(*former)
+            elif what == "commit":
+                yield from self._commit(*former)
+            else:
+                note = self._note("sync", *former)
+                own = {self.member_id: b"", former[0]: b""}
+                sync = SyncGroupRequest(
+                    settings.group,
+                    former[1],
+                    former[0],
+                    settings.instance_id,
+                    "consumer",
+                    "range",
+                    [SyncGroupRequestAssignment(each, blob) for each, blob in own.items()],
+                )
+                note.assignments = own
+                yield from self.ask_coordinator(
+                    GROUP, settings.group, ApiKey.SYNC_GROUP, sync, note=note
+                )
+
+    def _say(self, member_id: str, generation: int) -> Asking:
+        """One heartbeat; the error of its answer."""
+        settings = self.settings
+        note = self._note("heartbeat", member_id, generation)
+        request = HeartbeatRequest(settings.group, generation, member_id, settings.instance_id)
+        response = yield from self.ask_coordinator(
+            GROUP, settings.group, ApiKey.HEARTBEAT, request, note=note
+        )
+        return response.error_code
+
+    def _only_say(self, generation: int, until_ms: int, go_on: frozenset[int]) -> Asking:
+        """Heartbeats and nothing else, as long as they are answered with one of these errors."""
+        error = 0
+        while self.history.now_ms() < until_ms:
+            yield Sleep(min(_BEAT_MS, self.settings.session_timeout_ms // 3))
+            error = yield from self._say(self.member_id, generation)
+            if error not in go_on:
+                break
+        return error
 
     # -- rebalances --------------------------------------------------------------------------------
 
@@ -82,9 +163,12 @@ class ClassicMember(Reading):
                 ConsumerProtocolSubscription(topics=list(settings.topics))
             )
         )
+        known_ms = self.history.rebalance_ms.get(settings.group, 0)
+        self.history.rebalance_ms[settings.group] = max(known_ms, settings.rebalance_timeout_ms)
         patience_ms = settings.rebalance_timeout_ms + settings.session_timeout_ms + 10_000
         response: Any = None
         for _ in range(3):
+            note = self._note("join", self.member_id, -1)
             request = JoinGroupRequest(
                 settings.group,
                 settings.session_timeout_ms,
@@ -95,7 +179,21 @@ class ClassicMember(Reading):
                 [JoinGroupRequestProtocol("range", blob)],
             )
             response = yield from self.ask_coordinator(
-                GROUP, settings.group, ApiKey.JOIN_GROUP, request, None, patience_ms
+                GROUP, settings.group, ApiKey.JOIN_GROUP, request, None, patience_ms, note=note
+            )
+            note.member_told, note.generation_told = response.member_id, response.generation_id
+            note.leads = (
+                not response.error_code
+                and response.leader == response.member_id
+                and not response.skip_assignment
+            )
+            note.listed = tuple(
+                each.member_id for each in response.members if each.group_instance_id is None
+            )
+            note.instances = tuple(
+                (each.group_instance_id, each.member_id)
+                for each in response.members
+                if each.group_instance_id is not None
             )
             if response.error_code == _MEMBER_ID_REQUIRED:
                 self.member_id = response.member_id
@@ -104,6 +202,8 @@ class ClassicMember(Reading):
         if response.error_code:
             raise GaveUp("join", response.error_code)
         self.member_id = response.member_id
+        if "dreams" in settings.habits and self.rng.random() < _HABIT_SHARE:
+            yield from self._dream(response.generation_id)
         assignments: list[SyncGroupRequestAssignment] = []
         if response.leader == self.member_id and not response.skip_assignment:
             yield from self.refresh()
@@ -118,12 +218,26 @@ class ClassicMember(Reading):
             assignments,
         )
         generation = response.generation_id
+        note = self._note("sync", self.member_id, generation)
+        note.assignments = {each.member_id: each.assignment for each in assignments}
         answer = yield from self.ask_coordinator(
-            GROUP, settings.group, ApiKey.SYNC_GROUP, sync, None, patience_ms
+            GROUP, settings.group, ApiKey.SYNC_GROUP, sync, None, patience_ms, note=note
         )
+        note.assigned = bytes(answer.assignment)
         if answer.error_code:
             raise GaveUp("sync", answer.error_code)
         yield from self._take_over(generation, answer.assignment)
+
+    def _dream(self, generation: int) -> Asking:
+        """Be there, and do not ask for the assignment; too late the coordinator says so."""
+        self.history.counts["members dreamt"] += 1
+        began_ms = self.history.now_ms()
+        longest_ms = self.history.rebalance_ms[self.settings.group]
+        error = yield from self._only_say(
+            generation, began_ms + longest_ms + _DREAM_MS, frozenset((0,))
+        )
+        if error:
+            raise GaveUp("dream", error)
 
     def _assign(self, response: Any) -> list[SyncGroupRequestAssignment]:
         """All partitions to the members in turn; the seed says who comes first."""
@@ -177,17 +291,18 @@ class ClassicMember(Reading):
 
     def _beat(self) -> Asking:
         settings = self.settings
-        request = HeartbeatRequest(
-            settings.group, self.generation, self.member_id, settings.instance_id
-        )
-        response = yield from self.ask_coordinator(GROUP, settings.group, ApiKey.HEARTBEAT, request)
+        error = yield from self._say(self.member_id, self.generation)
         self._beat_ms = self.history.now_ms()
-        if response.error_code:
-            if response.error_code == int(ErrorCode.REBALANCE_IN_PROGRESS):
-                yield from self.commit(
-                    settings.group, self.member_id, self.generation, settings.instance_id
+        if not error:
+            return
+        if error == _REBALANCING:
+            yield from self._commit(self.member_id, self.generation)
+            if "ignores" in settings.habits and self.rng.random() < _HABIT_SHARE:
+                self.history.counts["rebalances ignored"] += 1
+                error = yield from self._only_say(
+                    self.generation, self._beat_ms + _IGNORING_MS, frozenset((0, _REBALANCING))
                 )
-            self._lost(response.error_code)
+        self._lost(error)
 
     def _leave(self) -> Asking:
         settings = self.settings
@@ -196,7 +311,8 @@ class ClassicMember(Reading):
             self.member_id,
             [MemberIdentity(self.member_id, settings.instance_id)],
         )
+        note = self._note("leave", self.member_id, self.generation)
         yield from self.ask_coordinator(
-            GROUP, settings.group, ApiKey.LEAVE_GROUP, request, attempts=5
+            GROUP, settings.group, ApiKey.LEAVE_GROUP, request, attempts=5, note=note
         )
         self.generation = -1

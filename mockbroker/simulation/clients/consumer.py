@@ -7,7 +7,7 @@ from typing import Any
 from mockbroker.core.ids import uuid_text
 from mockbroker.simulation.clients.base import GROUP, Asking
 from mockbroker.simulation.clients.reading import TP, Reading
-from mockbroker.simulation.history import Owned
+from mockbroker.simulation.history import GroupCall, Owned
 from mockbroker.simulation.script import Script
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.consumer_group_heartbeat import (
@@ -16,9 +16,14 @@ from mockbroker_protocol.messages.consumer_group_heartbeat import (
 )
 
 _FENCED = frozenset((int(ErrorCode.FENCED_MEMBER_EPOCH), int(ErrorCode.UNKNOWN_MEMBER_ID)))
+_HABIT_SHARE = 0.1
 _JOIN_EPOCH = 0
 _LEAVE_EPOCH = -1
 _STATIC_LEAVE_EPOCH = -2
+
+
+def _keys(rows: Any) -> frozenset[tuple[bytes, int]]:
+    return frozenset((each.topic_id, index) for each in rows for index in each.partitions)
 
 
 class ConsumerMember(Reading):
@@ -35,6 +40,11 @@ class ConsumerMember(Reading):
         yield from self.refresh()
         for number in range(settings.operations):
             yield self.pause()
+            if self.epoch > 0 and self._falls_into("returns"):
+                if settings.instance_id is not None:
+                    yield from self._leave()
+                self.member_id = uuid_text(self.rng.randbytes(16))
+                self._rejoin()
             now_ms = self.history.now_ms()
             if self._changed or now_ms - self._beat_ms >= self._interval_ms:
                 yield from self._beat()
@@ -46,6 +56,9 @@ class ConsumerMember(Reading):
                     self._rejoin()
         if self.rng.random() < 0.7 and self.epoch > 0:
             yield from self._leave()
+
+    def _falls_into(self, habit: str) -> bool:
+        return habit in self.settings.habits and self.rng.random() < _HABIT_SHARE
 
     def _rejoin(self) -> None:
         self.epoch = _JOIN_EPOCH
@@ -65,9 +78,13 @@ class ConsumerMember(Reading):
             server_assignor=settings.assignor or None if joins else None,
             topic_partitions=self._owned() if joins or self._changed else None,
         )
+        note = self._note("join" if joins else "heartbeat", request.topic_partitions)
         response = yield from self.ask_coordinator(
-            GROUP, settings.group, ApiKey.CONSUMER_GROUP_HEARTBEAT, request
+            GROUP, settings.group, ApiKey.CONSUMER_GROUP_HEARTBEAT, request, note=note
         )
+        note.generation_told = response.member_epoch
+        if response.assignment is not None:
+            note.assigned = _keys(response.assignment.topic_partitions)
         self._beat_ms = self.history.now_ms()
         if response.error_code:
             self._rejoin()
@@ -78,6 +95,20 @@ class ConsumerMember(Reading):
         self._interval_ms = response.heartbeat_interval_ms
         if response.assignment is not None:
             yield from self._reconcile(response.assignment)
+
+    def _note(self, what: str, owned: list[RequestTopicPartitions] | None) -> GroupCall:
+        settings = self.settings
+        note = self.history.group_call(
+            what,
+            "consumer",
+            settings.group,
+            self.name,
+            self.member_id,
+            settings.instance_id,
+            self.epoch,
+        )
+        note.owned = None if owned is None else _keys(owned)
+        return note
 
     def _owned(self) -> list[RequestTopicPartitions]:
         topics: dict[str, list[int]] = {}
@@ -128,7 +159,8 @@ class ConsumerMember(Reading):
             member_epoch=_LEAVE_EPOCH if settings.instance_id is None else _STATIC_LEAVE_EPOCH,
             instance_id=settings.instance_id,
         )
+        note = self._note("leave", [])
         yield from self.ask_coordinator(
-            GROUP, settings.group, ApiKey.CONSUMER_GROUP_HEARTBEAT, request, attempts=5
+            GROUP, settings.group, ApiKey.CONSUMER_GROUP_HEARTBEAT, request, attempts=5, note=note
         )
         self.epoch = _JOIN_EPOCH

@@ -17,6 +17,7 @@ Key = tuple[str | bytes, int]  # name or id of the topic, and the partition
 _NO_SESSION = 0
 _FULL = 0
 _FINAL = -1
+_LATE = 2  # the first epoch that has one before it
 
 
 class Wish(NamedTuple):
@@ -35,12 +36,18 @@ class FetchSession:
         self._id = _NO_SESSION
         self._epoch = _FULL  # of the next request
         self._told: dict[Key, FetchPartition] = {}
+        # The high watermark and log start that the broker told last, in this session.
+        self.heard: dict[Key, tuple[int, int]] = {}
 
     def ask(self, wanted: dict[Key, FetchPartition]) -> Wish:
         """The request for these partitions."""
         told, self._told = self._told, wanted
         if self._epoch == _FULL:
+            self.heard.clear()
             return Wish(self._id, _FULL, wanted, [])
+        for key in told:
+            if key not in wanted:
+                self.heard.pop(key, None)
         listed = {key: each for key, each in wanted.items() if told.get(key) != each}
         return Wish(self._id, self._epoch, listed, [key for key in told if key not in wanted])
 
@@ -53,6 +60,16 @@ class FetchSession:
             self._epoch = 1 if session_id else _FULL
         else:
             self._epoch += 1
+
+    def hears(self, key: Key, high_watermark: int, log_start: int) -> None:
+        """What the answer says of a partition; -1 for the watermark where that is an error."""
+        self.heard[key] = (high_watermark, log_start)
+
+    def looks_back(self) -> Wish | None:
+        """A request of before, which comes too late; None where there was none."""
+        if self._epoch < _LATE:
+            return None
+        return Wish(self._id, self._epoch - 1, {}, [])
 
     def lost(self) -> None:
         """No answer came, or an error: close the session with the next request."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from mockbroker.simulation.clients.base import (
     ATTEMPTS_MAX,
     RETRIABLE,
@@ -24,7 +26,10 @@ from mockbroker_protocol.records import Record, build_batch
 _TOPIC_IDS_SINCE = 13
 _CRC = slice(17, 21)  # of a batch
 _DONE = frozenset((0, int(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)))
+_OUT_OF_ORDER = int(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
 _PRODUCE_TIMEOUT_MS = 3_000
+_EXPIRED_SHARE = 0.3
+_ZOMBIE_SHARE = 0.04
 
 
 class Writer(SimulatedClient):
@@ -82,14 +87,33 @@ class Writer(SimulatedClient):
         )
         sent.crc = int.from_bytes(batch[_CRC], "big")
         sent.producer_id, sent.epoch = self.producer_id, self.epoch
-        self.history.sent.append(sent)
+        self.history.batch_sent(sent)
         if transaction is not None:
             transaction.batches.append(sent)
         return sent, batch
 
+    def produce_request(
+        self, topic: str, partition: int, leader: Leader, batch: bytes, acks: int
+    ) -> tuple[int, ProduceRequest]:
+        """The version and the request that brings a batch to a partition's leader."""
+        version = self.versions.of(ApiKey.PRODUCE)
+        by_id = version >= _TOPIC_IDS_SINCE
+        request = ProduceRequest(
+            self.transactional_id,
+            acks,
+            _PRODUCE_TIMEOUT_MS,
+            [
+                TopicProduceData(
+                    "" if by_id else topic,
+                    leader.topic_id if by_id else bytes(16),
+                    [PartitionProduceData(partition, memoryview(batch))],
+                )
+            ],
+        )
+        return version, request
+
     def deliver(self, sent: Sent, batch: bytes) -> Asking:
         """Send a batch until it is acknowledged. Raises GaveUp with the last error."""
-        version = self.versions.of(ApiKey.PRODUCE)
         topic, partition = sent.topic, sent.partition
         error = 0
         for attempt in range(ATTEMPTS_MAX):
@@ -98,26 +122,18 @@ class Writer(SimulatedClient):
                 yield self.backoff(attempt)
                 yield from self.refresh()
                 continue
-            by_id = version >= _TOPIC_IDS_SINCE
-            request = ProduceRequest(
-                self.transactional_id,
-                sent.acks,
-                _PRODUCE_TIMEOUT_MS,
-                [
-                    TopicProduceData(
-                        "" if by_id else topic,
-                        leader.topic_id if by_id else bytes(16),
-                        [PartitionProduceData(partition, memoryview(batch))],
-                    )
-                ],
-            )
+            version, request = self.produce_request(topic, partition, leader, batch, sent.acks)
             try:
                 response = yield Call(
                     leader.node_id, ApiKey.PRODUCE, version, request, self.patience_ms()
                 )
-            except (Disconnected, RequestTimedOut):
+            except (Disconnected, RequestTimedOut) as silence:
                 if sent.acks == 0:
                     return
+                late = isinstance(silence, RequestTimedOut) and self.rng.random() < _EXPIRED_SHARE
+                if late:  # delivery.timeout.ms is over; the batch may still be on its way
+                    self.history.counts["batches expired"] += 1
+                    break
                 yield self.backoff(attempt)
                 yield from self.refresh()
                 continue
@@ -128,6 +144,9 @@ class Writer(SimulatedClient):
             if error in _DONE:
                 self._acknowledged(sent, leader, answer.base_offset)
                 return
+            if error == _OUT_OF_ORDER:
+                sent.topic_id = leader.topic_id
+                self.history.sequence_refused(sent, leader.epoch)
             if error not in RETRIABLE:
                 break
             yield self.backoff(attempt)
@@ -164,7 +183,45 @@ class Producer(Writer):
             except GaveUp:
                 self.history.counts["batches given up"] += 1
                 if self.settings.idempotent:  # what follows must not leave a gap
-                    yield from self._init()
+                    yield from self._begin_anew()
+                continue
+            if self.settings.idempotent and self.rng.random() < _ZOMBIE_SHARE:
+                yield from self._be_late(topic, partition)
+
+    def _begin_anew(self) -> Asking:
+        """Go on under the next epoch, which nobody has to be asked for, or with another id."""
+        if self.rng.random() < 0.5:
+            self.restart_sequences(self.producer_id, self.epoch + 1)
+        else:
+            yield from self._init()
+
+    def _be_late(self, topic: str, partition: int) -> Asking:
+        """After a batch under a new epoch, one of the epoch before arrives late. Its epoch alone
+        tells: its sequence is the one that comes next.
+        """
+        former = self.epoch
+        self.restart_sequences(self.producer_id, former + 1)
+        sent, batch = self.new_batch(topic, partition)
+        try:
+            yield from self.deliver(sent, batch)
+        except GaveUp:
+            yield from self._init()
+            return
+        leader = self.leader(topic, partition)
+        if leader is None:
+            return
+        late = bytes(
+            build_batch(
+                [Record(0, self.history.now_ms(), b"k", b"late")],
+                producer_id=self.producer_id,
+                producer_epoch=former,
+                base_sequence=sent.count,
+            )
+        )
+        version, request = self.produce_request(topic, partition, leader, late, -1)
+        with suppress(Disconnected, RequestTimedOut):
+            yield Call(leader.node_id, ApiKey.PRODUCE, version, request, self.patience_ms())
+            self.history.counts["late batches answered"] += 1
 
     def _init(self) -> Asking:
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0)

@@ -13,8 +13,8 @@ from mockbroker.simulation.clients.base import (
     GaveUp,
     SimulatedClient,
 )
-from mockbroker.simulation.clients.fetch_sessions import FetchSession, Key, sessionless
-from mockbroker.simulation.history import Commit, Found, Read
+from mockbroker.simulation.clients.fetch_sessions import FetchSession, Key, Wish, sessionless
+from mockbroker.simulation.history import AbortsTold, Commit, Found, GroupCall, Read
 from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.fetch import (
@@ -43,15 +43,22 @@ from mockbroker_protocol.messages.offset_fetch import (
 TP = tuple[str, int]
 
 _TOPIC_IDS_SINCE = 13  # of Fetch
+_FOLLOWERS_SINCE = 11  # of Fetch
 _GROUPS_SINCE = 8  # of OffsetFetch
 _OFFSET_TOPIC_IDS_SINCE = 10  # of OffsetFetch and OffsetCommit
 _OUT_OF_RANGE = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+_INVALID_EPOCH = int(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 _UNSTABLE = frozenset((int(ErrorCode.UNSTABLE_OFFSET_COMMIT),))
 _EARLIEST = -2
 _LATEST = -1
 _MAX_WAIT_MS = 200
 _FETCH_BYTES = 16_384
+_SIP_BYTES = 1  # of a fetch that is to bring one batch
+_SIP_SHARE = 0.15
 _SESSIONS_SHARE = 0.7
+_METADATA_MAX = 4_096  # offset.metadata.max.bytes
+_LONG_SHARE = 0.5
+_LATE_SHARE = 0.1
 
 # base offset i64 | length i32 | leader epoch i32 | magic i8 | crc u32 | attributes i16
 # | last offset delta i32 | base and max timestamp i64 | producer id i64
@@ -79,8 +86,15 @@ class Reading(SimulatedClient):
     _epochs: dict[TP, int]  # the leader epoch of what was read last
     _sessions: dict[int, FetchSession]  # by broker
     _keeps_sessions: bool
+    # What the Fetch that is under way asks for, and what was heard of it before in its session.
+    fetching: tuple[dict[Key, FetchPartition], dict[Key, tuple[int, int]]]
 
     def begin(self) -> None:
+        self.fetching = ({}, {})
+        self._reads_from_followers = (
+            "follower" in self.settings.habits
+            and self.versions.of(ApiKey.FETCH) >= _FOLLOWERS_SINCE
+        )
         self._sessions = {}
         self._keeps_sessions = self.rng.random() < _SESSIONS_SHARE
 
@@ -210,6 +224,7 @@ class Reading(SimulatedClient):
         node_id = self.rng.choice(sorted(by_node))
         version = self.versions.of(ApiKey.FETCH)
         session = self._sessions.setdefault(node_id, FetchSession())
+        looked_back = yield from self._fetch_late(node_id, version, session)
         asked = set(by_node[node_id])
         request = self._fetch(version, by_node[node_id], session)
         try:
@@ -220,17 +235,36 @@ class Reading(SimulatedClient):
             yield from self.refresh()
             return
         self.history.counts["fetches answered"] += 1
+        if response.error_code == _INVALID_EPOCH and looked_back:
+            self._misfit(
+                f"was refused in a fetch session of broker {node_id}, in which nothing but a "
+                "request of before came in between"
+            )
         session.answered(response.error_code, response.session_id)
+        stale = yield from self._take_answers(response, session, asked)
+        if stale:
+            yield self.backoff()
+            yield from self.refresh()
+
+    def _take_answers(self, response: Any, session: FetchSession, asked: set[TP]) -> Asking:
+        """Move on by what a Fetch was answered; whether metadata are to be asked for again."""
         stale = bool(response.error_code)
         for topic in response.responses:
             name = topic.topic or self.topic_name(topic.topic_id) or ""
             for data in topic.partitions:
                 tp = (name, data.partition_index)
+                session.hears(
+                    (topic.topic or topic.topic_id, data.partition_index),
+                    -1 if data.error_code else data.high_watermark,
+                    data.log_start_offset,
+                )
                 if tp not in asked:
                     self._misfit(f"was told of {name}-{data.partition_index}, and did not ask")
                 if tp not in self.positions:
                     continue
-                if data.error_code == _OUT_OF_RANGE:
+                if data.error_code == _OUT_OF_RANGE and self._reads_from_followers:
+                    yield self.backoff()  # the follower is not as far yet
+                elif data.error_code == _OUT_OF_RANGE:
                     yield from self._reset(*tp)
                 elif data.error_code:
                     stale = True
@@ -240,21 +274,25 @@ class Reading(SimulatedClient):
                     self.history.counts["positions cut"] += 1
                 else:
                     self._take_records(tp, data)
-        if stale:
-            yield self.backoff()
-            yield from self.refresh()
+        return stale
 
     def _by_leader(self) -> dict[int, list[TP]]:
-        """The partitions that have a position and a leader, by that leader."""
+        """The partitions that have a position and a leader, by the broker to read them from: that
+        leader, or its first follower (KIP-392).
+        """
         by_node: dict[int, list[TP]] = {}
         for tp, position in self.positions.items():
             leader = self.leader(*tp)
             if leader is not None and position >= 0:
-                by_node.setdefault(leader.node_id, []).append(tp)
+                node_id = leader.node_id
+                if self._reads_from_followers and leader.followers:
+                    node_id = leader.followers[0]
+                by_node.setdefault(node_id, []).append(tp)
         return by_node
 
     def _fetch(self, version: int, partitions: list[TP], session: FetchSession) -> FetchRequest:
         by_id = version >= _TOPIC_IDS_SINCE
+        fetch_bytes = _SIP_BYTES if self.rng.random() < _SIP_SHARE else _FETCH_BYTES
         wanted: dict[Key, FetchPartition] = {}
         for tp in partitions:
             leader = self._leaders[tp]
@@ -264,9 +302,40 @@ class Reading(SimulatedClient):
                 self.positions[tp],
                 self._epochs.get(tp, -1),
                 -1,
-                _FETCH_BYTES,
+                fetch_bytes,
             )
+        self.fetching = (wanted, session.heard)
         wish = session.ask(wanted) if self._keeps_sessions else sessionless(wanted)
+        return self._request(wish)
+
+    def _fetch_late(self, node_id: int, version: int, session: FetchSession) -> Asking:
+        """Ask in a session as before: it has gone on, and says so. True if it is still there."""
+        wish = session.looks_back()
+        if (
+            wish is None
+            or "looks_back" not in self.settings.habits
+            or self.rng.random() >= _LATE_SHARE
+        ):
+            return False
+        self.fetching = ({}, {})
+        try:
+            response = yield Call(
+                node_id, ApiKey.FETCH, version, self._request(wish), self.patience_ms()
+            )
+        except (Disconnected, RequestTimedOut):
+            session.lost()
+            return False
+        self.history.counts["fetches looked back"] += 1
+        if not response.error_code:
+            self._misfit(
+                f"was answered in fetch session {wish.session_id} of broker {node_id} under epoch "
+                f"{wish.session_epoch}, which was over"
+            )
+        if response.error_code != _INVALID_EPOCH:
+            session.lost()
+        return response.error_code == _INVALID_EPOCH
+
+    def _request(self, wish: Wish) -> FetchRequest:
         topics: dict[str | bytes, FetchTopic] = {}
         for (key, _), partition in wish.listed.items():
             topic = topics.setdefault(key, FetchTopic(*_named(key), []))
@@ -301,8 +370,9 @@ class Reading(SimulatedClient):
         # Producers whose transaction was aborted, from an offset on (CompletedFetch).
         limit = data.last_stable_offset if committed else data.high_watermark
         aborted = sorted((a.first_offset, a.producer_id) for a in data.aborted_transactions or ())
+        told = frozenset((producer_id, offset) for offset, producer_id in aborted)
         active: set[int] = set()
-        position = self.positions[tp]
+        position = begin = self.positions[tp]
         at, end = 0, len(piece)
         first = int.from_bytes(piece[:8], "big")
         history = self.history
@@ -345,21 +415,34 @@ class Reading(SimulatedClient):
                 )
             )
         self.positions[tp] = position
+        if committed:
+            key = (self.name, tp[0], leader.topic_id, tp[1])
+            history.aborts.append(AbortsTold(*key, begin, position, told))
 
     # -- committing --------------------------------------------------------------------------------
 
     def commit(
-        self, group: str, member_id: str, epoch: int, instance_id: str | None = None
+        self,
+        group: str,
+        member_id: str,
+        epoch: int,
+        instance_id: str | None = None,
+        *,
+        note: GroupCall | None = None,
     ) -> Asking:
         """Commit the positions as a member of a group; the error of the answer, 0 for none."""
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         notes: dict[TP, Commit] = {}
         sent = self.history.turn()
+        long = "long_notes" in self.settings.habits and self.rng.random() < _LONG_SHARE
+        metadata = "x" * _METADATA_MAX if long else ""
         for (topic, index), position in self.positions.items():
             if position >= 0:
-                row = OffsetCommitRequestPartition(index, position, -1, "")
+                row = OffsetCommitRequestPartition(index, position, -1, metadata)
                 topics.setdefault(topic, []).append(row)
-                notes[topic, index] = Commit(group, topic, index, position, sent)
+                notes[topic, index] = Commit(
+                    group, topic, index, position, sent, self._topic_id(topic)
+                )
         if not topics:
             return 0
         version = self.versions.of(ApiKey.OFFSET_COMMIT)
@@ -384,7 +467,9 @@ class Reading(SimulatedClient):
                     node_id, ApiKey.OFFSET_COMMIT, version, request, self.patience_ms()
                 )
             except (Disconnected, RequestTimedOut):
-                for note in notes.values():
+                for each in notes.values():
+                    each.doubtful = True
+                if note is not None:
                     note.doubtful = True
                 self._coordinators.pop((GROUP, group), None)
                 yield self.backoff(attempt)
@@ -402,6 +487,8 @@ class Reading(SimulatedClient):
                     self.history.counts["offsets committed"] += 1
                 else:
                     error = row.error_code
+        if note is not None:
+            self.history.group_answer(note, error)
         if error:
             self._coordinators.pop((GROUP, group), None)
         return error

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mockbroker.simulation import history as happened
 from mockbroker.simulation.clients.base import GROUP, RETRIABLE, TRANSACTION, Asking, GaveUp
 from mockbroker.simulation.clients.producer import Writer
 from mockbroker.simulation.clients.reading import Reading
-from mockbroker.simulation.history import Commit, Transaction
-from mockbroker.simulation.script import Script
+from mockbroker.simulation.history import Commit, Transaction, Unfenced
+from mockbroker.simulation.script import Call, Disconnected, RequestTimedOut, Script, Sleep
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from mockbroker_protocol.messages.add_partitions_to_txn import (
@@ -21,6 +23,7 @@ from mockbroker_protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from mockbroker_protocol.records import Record, build_batch
 
 _CONCURRENT = frozenset((int(ErrorCode.CONCURRENT_TRANSACTIONS),))
 # The producer is no longer the one with its transactional id: it must not go on.
@@ -33,6 +36,11 @@ _FENCED = frozenset(
     )
 )
 _LIVES_MAX = 6
+_DAWDLE_SHARE = 0.04
+_DAWDLE_MS = 12_000  # how much longer than the transaction may take
+_STRAY_SHARE = 0.08
+_LOOK_SHARE = 0.3
+_PLAIN_COMMIT_SHARE = 0.1
 
 
 class _Fatal(Exception):  # noqa: N818 - it names what happened
@@ -72,12 +80,22 @@ class TransactionalProducer(Writer, Reading):
 
     # -- the coordinator ---------------------------------------------------------------------------
 
-    def _ask(self, api: ApiKey, request: object, error_of: object = None) -> Asking:
+    def _ask(self, api: ApiKey, request: object, error_of: Any = None) -> Asking:
         assert self.transactional_id is not None
+        ids, sent = (self.producer_id, self.epoch), self.history.turn()
         response = yield from self.ask_coordinator(
             TRANSACTION, self.transactional_id, api, request, error_of, also_retry=_CONCURRENT
         )
+        error = response.error_code if error_of is None else error_of(response)
+        if not error and api is not ApiKey.INIT_PRODUCER_ID:
+            self.history.accepted(api.name, self.transactional_id, *ids, sent)
         return response
+
+    def _dawdle(self) -> Asking:
+        """Sometimes a process stands still until its transaction is over: a zombie goes on."""
+        if self.rng.random() < _DAWDLE_SHARE:
+            self.history.counts["producers dawdled"] += 1
+            yield Sleep(self.settings.transaction_timeout_ms + self.rng.randint(0, _DAWDLE_MS))
 
     def _init(self) -> Asking:
         """A new epoch under the transactional id: whoever had it before is fenced."""
@@ -89,10 +107,15 @@ class TransactionalProducer(Writer, Reading):
         if response.error_code:
             raise _Fatal
         self.history.counts["producers initialised"] += 1
-        self.restart_sequences(response.producer_id, response.producer_epoch)
+        self._given(response)
         self.ready = True
         if self.settings.input:
             yield from self.find_positions(self.settings.group, [self.settings.input])
+
+    def _given(self, response: Any) -> None:
+        """The producer id and epoch under which to go on."""
+        self.restart_sequences(response.producer_id, response.producer_epoch)
+        self.history.epoch_given(self.settings.transactional_id, self.producer_id, self.epoch)
 
     # -- one transaction ---------------------------------------------------------------------------
 
@@ -110,13 +133,16 @@ class TransactionalProducer(Writer, Reading):
                 raise _Fatal from None
             sound = False
         commit = sound and self.rng.random() >= self.settings.abort_share
+        yield from self._dawdle()
         yield from self._end(transaction, commit=commit)
         if not sound:
             self.ready = False  # a batch is missing: the sequence numbers begin anew
 
     def _fill(self, transaction: Transaction) -> Asking:
         positions: dict[tuple[str, int], int] = {}
+        former: dict[tuple[str, int], int] = {}
         if self.settings.input:
+            former = dict(self.positions)
             positions = yield from self._consume()
         for _ in range(self.rng.randint(1, 3)):
             topic = self.rng.choice(self.settings.topics)
@@ -126,10 +152,71 @@ class TransactionalProducer(Writer, Reading):
                 continue
             if not self.versions.uses_tv2 and (topic, partition) not in self._added:
                 yield from self._add_partition(topic, partition)
-            yield from self.deliver(*self.new_batch(topic, partition, transaction))
+            yield from self._dawdle()
+            sent, batch = self.new_batch(topic, partition, transaction)
+            turn = self.history.turn()
+            yield from self.deliver(sent, batch)
+            self.history.accepted(
+                f"a batch for {topic}-{partition}",
+                self.settings.transactional_id,
+                sent.producer_id,
+                sent.epoch,
+                turn,
+            )
             self._added.add((topic, partition))
+        # The coordinator adds partitions once the former transaction is complete: a leader then
+        # takes none of them for open any more, and has the batch verified.
+        if self._added and not self.versions.uses_tv2 and self.rng.random() < _STRAY_SHARE:
+            yield from self._stray()
         if positions:
             yield from self._commit_offsets(transaction, positions)
+            if self.rng.random() < _PLAIN_COMMIT_SHARE:
+                yield from self._go_back(former)
+
+    def _go_back(self, former: dict[tuple[str, int], int]) -> Asking:
+        """Somebody sets the group's offsets while the transaction is open: that is later than what
+        is pending, and stays in force when the transaction is committed.
+        """
+        present, self.positions = self.positions, former
+        yield from self.commit(self.settings.group, "", -1)
+        self.positions = present
+
+    def _stray(self) -> Asking:
+        """A batch on the loose: one for a partition that is not in the transaction, as if it had
+        been under way since an earlier one. The leader has it verified, and refuses it (KIP-890).
+        """
+        topic = self.rng.choice(self.settings.topics)
+        partition = self.choose_partition(topic)
+        leader = None if partition is None else self.leader(topic, partition)
+        if partition is None or leader is None or (topic, partition) in self._added:
+            return
+        sequence = self._sequences.get((topic, partition), 0)
+        batch = bytes(
+            build_batch(
+                [Record(0, self.history.now_ms(), b"k", b"stray")],
+                producer_id=self.producer_id,
+                producer_epoch=self.epoch,
+                base_sequence=sequence,
+                transactional=True,
+            )
+        )
+        version, request = self.produce_request(topic, partition, leader, batch, -1)
+        try:
+            response = yield Call(
+                leader.node_id, ApiKey.PRODUCE, version, request, self.patience_ms()
+            )
+        except (Disconnected, RequestTimedOut):
+            return
+        self.history.counts["stray batches answered"] += 1
+        if response.responses[0].partition_responses[0].error_code == 0:
+            self._sequences[topic, partition] = sequence + 1
+            self.history.unfenced.append(
+                Unfenced(
+                    f"a batch of producer {self.producer_id} epoch {self.epoch} was acknowledged "
+                    f"in {topic}-{partition}, which was not added to the transaction",
+                    (leader.topic_id, partition),
+                )
+            )
 
     def _add_partition(self, topic: str, partition: int) -> Asking:
         request = AddPartitionsToTxnRequest(
@@ -164,14 +251,17 @@ class TransactionalProducer(Writer, Reading):
             if response.error_code:
                 raise GaveUp("add offsets", response.error_code)
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+        commits: list[Commit] = []
+        sent = self.history.turn()
         for (topic, partition), offset in positions.items():
             topics.setdefault(topic, []).append(
                 TxnOffsetCommitRequestPartition(partition, offset, -1, "")
             )
             commit = Commit(settings.group, topic, partition, offset, self.history.turn())
             commit.doubtful = True  # until the end is acknowledged; and an end may come late
-            transaction.commits.append(commit)
-            self.history.commits.append(commit)
+            commits.append(commit)
+        transaction.commits += commits
+        self.history.commits += commits
         request = TxnOffsetCommitRequest(
             transactional_id=settings.transactional_id,
             group_id=settings.group,
@@ -184,17 +274,27 @@ class TransactionalProducer(Writer, Reading):
             rows = [row for topic in response.topics for row in topic.partitions]  # type: ignore[attr-defined]
             return next((int(row.error_code) for row in rows if row.error_code), 0)
 
-        response = yield from self.ask_coordinator(
-            GROUP,
-            settings.group,
-            ApiKey.TXN_OFFSET_COMMIT,
-            request,
-            error_of,
-            also_retry=_CONCURRENT | (RETRIABLE & _UNKNOWN_TOPIC),
-        )
+        unanswered = self.unanswered
+        try:
+            response = yield from self.ask_coordinator(
+                GROUP,
+                settings.group,
+                ApiKey.TXN_OFFSET_COMMIT,
+                request,
+                error_of,
+                also_retry=_CONCURRENT | (RETRIABLE & _UNKNOWN_TOPIC),
+            )
+        finally:
+            for commit in commits:
+                commit.repeated = self.unanswered > unanswered
         error = error_of(response)
         if error:
             raise GaveUp("offsets", error)
+        self.history.accepted("TXN_OFFSET_COMMIT", settings.transactional_id, *ids, sent)
+        written = self.history.turn()
+        for commit in commits:
+            if not commit.repeated:
+                commit.written = written
 
     def _end(self, transaction: Transaction, *, commit: bool) -> Asking:
         if self.versions.uses_tv2 and not transaction.batches and not transaction.commits:
@@ -216,12 +316,15 @@ class TransactionalProducer(Writer, Reading):
         if commit:
             acked = self.history.turn()
             for each in transaction.commits:
-                each.acked, each.doubtful = acked, False
+                each.acked, each.doubtful = acked, each.repeated
                 counts["offsets committed"] += 1
-        if not commit and self.settings.input:
-            yield from self.find_positions(self.settings.group, [self.settings.input])
+        else:
+            for each in transaction.commits:
+                each.dropped = not each.repeated
         if self.versions.uses_tv2 and response.producer_id >= 0:
-            self.restart_sequences(response.producer_id, response.producer_epoch)
+            self._given(response)
+        if self.settings.input and (not commit or self.rng.random() < _LOOK_SHARE):
+            yield from self.find_positions(self.settings.group, [self.settings.input])
 
 
 _UNKNOWN_TOPIC = frozenset((int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),))

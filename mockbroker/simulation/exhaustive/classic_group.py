@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from mockbroker.core.groups.classic import ClassicGroup, GroupSettings
+from mockbroker.core.groups.classic import ClassicGroup, ClassicGroupSettings
 from mockbroker.core.groups.events import (
     EndSession,
     GroupImage,
@@ -63,7 +63,7 @@ class ClassicGroupWorld(World):
 
     def __init__(self, delay_ms: int) -> None:
         self.now_ms = 0
-        self.settings = GroupSettings(initial_rebalance_delay_ms=delay_ms)
+        self.settings = ClassicGroupSettings(initial_rebalance_delay_ms=delay_ms)
         self.group = ClassicGroup("g", self.settings, 0)
         self.clients = (
             Client(None, knows_id=True),

@@ -19,11 +19,9 @@ from copy import copy
 from typing import Any, ClassVar
 
 from mockbroker.core.groups.consumer.events import (
-    Answer,
     Change,
     ConsumerHeartbeat,
     ConsumerLeave,
-    ConsumerResult,
     Effect,
     SetTimer,
     Store,
@@ -40,7 +38,7 @@ from mockbroker.core.groups.consumer.states import (
     GroupState,
     MemberState,
 )
-from mockbroker.core.groups.events import Loaded, Tick
+from mockbroker.core.groups.events import ConsumerResult, Loaded, Reply, Tick
 from mockbroker.simulation.exhaustive.consumer_group_key import state_key
 from mockbroker.simulation.exhaustive.consumer_parties import (
     NOTHING,
@@ -235,16 +233,16 @@ class ConsumerGroupWorld(World):
     def _tell(self, event: object) -> ConsumerResult | None:
         group = self.group
         before = (group.epoch, group.assignment_epoch, dict(group.members))
-        answers: list[Answer] = []
+        answers: list[Reply] = []
         effects = group.handle(event, self.now_ms)
-        refused = any(isinstance(e, Answer) and e.result.error is not NONE for e in effects)
+        refused = any(isinstance(e, Reply) and e.result.error is not NONE for e in effects)
         must(
             not refused or not any(isinstance(e, Store) for e in effects),
             "a request that is refused changes nothing",
         )
         while effects:
             effect = effects.pop(0)
-            if isinstance(effect, Answer):
+            if isinstance(effect, Reply):
                 answers.append(effect)
             else:
                 assert isinstance(effect, Store)
@@ -334,14 +332,15 @@ class ConsumerGroupWorld(World):
                 continue  # it is going to be fenced
             held = flat(known.assigned) | flat(known.revoking)
             must(client.owned <= held, "nobody is given what a member still works on")
-        epochs = {(t, p): e for t, ps in group._owner_epochs.items() for p, e in ps.items()}
+        epochs = {(t, p): e for t, ps in group._partition_epochs.items() for p, e in ps.items()}
         must(epochs == owners, "the map of owners is that of the members")
         targets = [p for target in group.targets.values() for p in flat(target)]
         must(len(targets) == len(set(targets)), "a partition is in one target")
 
     def _check_commits(self, member: ConsumerMember) -> None:
         group, member_id = self.group, member.member_id
-        later = group.check_commit(member_id, member.instance_id, max(member.epoch, 0) + 1)
+        epoch = max(member.epoch, 0) + 1
+        later = group.check_commit(member_id, member.instance_id, epoch, self.now_ms)
         must(later is not NONE, "a commit of an epoch that nobody was told is refused")
         others = self.topics.partitions("tu") - flat(member.assigned) - flat(member.revoking)
         for topic_id, partition in others:
@@ -356,7 +355,7 @@ class ConsumerGroupWorld(World):
             (read.epoch, read.assignment_epoch) == (group.epoch, group.assignment_epoch),
             "the log has the epochs",
         )
-        must(read._owner_epochs == group._owner_epochs, "the log has the owners")
+        must(read._partition_epochs == group._partition_epochs, "the log has the owners")
         must(read.static == group.static, "the log has the static members")
 
     def settle(self) -> None:
@@ -411,7 +410,9 @@ def _copied(group: ConsumerGroup, topics: Topics) -> ConsumerGroup:
             value = getattr(group, name)
             if name not in ("topics", "_timers"):
                 setattr(made, name, copy(value) if isinstance(value, dict) else value)
-    made._owner_epochs = {topic_id: dict(ps) for topic_id, ps in group._owner_epochs.items()}
+    made._partition_epochs = {
+        topic_id: dict(ps) for topic_id, ps in group._partition_epochs.items()
+    }
     made._out = []
     for (kind_of, member_id), timer in group._timers._timers.items():
         order = SetTimer(kind_of, member_id, timer.deadline_ms, timer.member_epoch)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import msgspec
 
-from mockbroker.core.fetch_session import (
+from mockbroker.core.fetching.fetch_session import (
     EPOCH_MAX,
     EVICTION_MS,
     FINAL_EPOCH,

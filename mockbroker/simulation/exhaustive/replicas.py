@@ -18,19 +18,19 @@ from typing import ClassVar
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.replication.fetcher import (
     Answer,
-    AskEpochEnd,
     EpochEnd,
     Fetch,
     Fetched,
     FetcherState,
     Follow,
     Halt,
+    OffsetForLeaderEpoch,
     Pause,
     Question,
     Refused,
     ReplicaFetcher,
+    RetryDue,
     Truncation,
-    Woken,
 )
 from mockbroker.core.replication.fetcher import Event as Told
 from mockbroker.core.replication.replica import Replica
@@ -178,14 +178,14 @@ class ReplicasWorld(World):
         number, log = question.number, leader.log
         if not leader.leads or leader.epoch != question.leader_epoch:
             return Refused(number, ErrorCode.FENCED_LEADER_EPOCH)
-        if isinstance(question, AskEpochEnd):
+        if isinstance(question, OffsetForLeaderEpoch):
             return EpochEnd(number, *log.epochs.end_offset_for(question.epoch, log.end_offset))
         elsewhere = astray(question, log)
         if elsewhere is not None:
             return elsewhere
         taken = log.cut_out(question.offset, FETCH_BYTES)
         answer = Fetched(number, taken, leader.high_watermark, log.start_offset)
-        self._note_fetch(leader, n, question.offset)
+        self._update_follower_fetch_state(leader, n, question.offset)
         return answer
 
     def on_deliver(self, n: int) -> None:
@@ -205,7 +205,7 @@ class ReplicasWorld(World):
         node = self.nodes[n]
         number = node.paused if node.paused is not None else node.fetcher._number
         node.paused = None
-        self._tell(node, Woken(number))
+        self._tell(node, RetryDue(number))
 
     def on_shrink(self, n: int) -> None:
         """The leader takes the other one for too slow."""
@@ -273,7 +273,7 @@ class ReplicasWorld(World):
 
     # -- the leader's side -------------------------------------------------------------------------
 
-    def _note_fetch(self, leader: Node, n: int, offset: int) -> None:
+    def _update_follower_fetch_state(self, leader: Node, n: int, offset: int) -> None:
         leader.known[n] = offset
         if (
             n not in leader.isr
@@ -301,7 +301,7 @@ class ReplicasWorld(World):
 
     def _tell(self, node: Node, event: Told) -> None:
         for effect in node.fetcher.handle(event, 0):
-            if isinstance(effect, Fetch | AskEpochEnd):
+            if isinstance(effect, Fetch | OffsetForLeaderEpoch):
                 node.question, node.paused = effect, None
             elif isinstance(effect, Pause):
                 node.question, node.paused = None, effect.number

@@ -7,19 +7,64 @@ complains of it afterwards.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
+import msgspec
+
+from mockbroker.core.actions.brokers import FailLogDir, Node, StopBroker
+from mockbroker.core.actions.clock import SetClock
+from mockbroker.core.actions.groups import AssignGroup, GroupInstance, GroupMember
+from mockbroker.core.actions.partitions import OneOffset, Watermark
+from mockbroker.core.actions.transactions import AbortTransaction
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.events import Event, RecordsRemoved, TopicChanged
-from mockbroker.core.faults import arguments
-from mockbroker.core.faults.actions import parse_action
-from mockbroker.core.partition import Partition
-from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.events import Event, LeaderChanged, RecordsRemoved, TopicsChanged
+from mockbroker.core.ids import uuid_from_text
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.replication.partition import Partition
+from mockbroker.handlers.base import Outcome
 from mockbroker.simulation import observe
 from mockbroker.simulation import plan as plans
-from mockbroker.simulation.laws.base import HistoryLaw, Judge, Key, Law, Violation, key_of
+from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.history import OPEN
+from mockbroker.simulation.laws.base import (
+    HistoryLaw,
+    JudgedWorld,
+    Key,
+    Law,
+    StateJudge,
+    Violation,
+    key_of,
+)
+from mockbroker.simulation.laws.controller import (
+    ElectedInSync,
+    LargestGroupHasController,
+    LeadersWherePossible,
+    OrderlyEnds,
+    ReassignmentsEnd,
+    StatesHaveEpochs,
+    SyncedAreAlive,
+    Transitions,
+    UncleanEndsCount,
+)
 from mockbroker.simulation.laws.coordination import Answered
+from mockbroker.simulation.laws.coordinators import (
+    ConsumersAdvance,
+    CoordinatorsFollow,
+    CoordinatorsKnow,
+    EnoughReplicas,
+    FetchesTell,
+    GroupCoordinators,
+    PhasesEnd,
+)
 from mockbroker.simulation.laws.of_history import HISTORY_LAWS
+from mockbroker.simulation.laws.producers import (
+    AcknowledgedInTime,
+    MarkersEndVerification,
+    MarkersGoOn,
+    ProducersFollow,
+    TransactionsMove,
+)
 from mockbroker.simulation.laws.records import AcknowledgedKept
 from mockbroker.simulation.laws.replication import (
     AcknowledgedAlways,
@@ -32,11 +77,21 @@ from mockbroker.simulation.laws.replication import (
     UncleanOnlyWhereAllowed,
     WatermarksInOrder,
 )
+from mockbroker.simulation.laws.restarts import RestartsKeep
+from mockbroker.simulation.laws.standing import (
+    ChangesAreAnswered,
+    CoordinatorsAwake,
+    ForwardedGoOn,
+    HighWatermarkWaits,
+    LeadersKnowNoMore,
+    NobodyWaitsInVain,
+    NoEpochAhead,
+    NothingWithoutAWay,
+)
 from mockbroker.simulation.plan import Step
 from mockbroker.simulation.script import Call
-
-if TYPE_CHECKING:
-    from mockbroker.simulation.world import World
+from mockbroker_protocol import ApiKey
+from mockbroker_protocol.messages.produce import ProduceResponse
 
 __all__ = ["HISTORY_LAWS", "LAWS", "STATE_LAWS", "HistoryLaw", "Law", "Laws", "Violation"]
 
@@ -48,41 +103,90 @@ STATE_LAWS: tuple[type[Law], ...] = (
     UncleanOnlyWhereAllowed,
     ReplicasAgree,
     StableOffsetFollows,
+    StatesHaveEpochs,
+    ElectedInSync,
+    SyncedAreAlive,
+    UncleanEndsCount,
+    ReassignmentsEnd,
+    LeadersWherePossible,
+    OrderlyEnds,
+    LargestGroupHasController,
+    HighWatermarkWaits,
+    LeadersKnowNoMore,
+    NothingWithoutAWay,
+    NoEpochAhead,
+    ChangesAreAnswered,
+    NobodyWaitsInVain,
+    CoordinatorsAwake,
+    ForwardedGoOn,
+    RestartsKeep,
+    AcknowledgedInTime,
+    ProducersFollow,
+    TransactionsMove,
+    MarkersGoOn,
+    MarkersEndVerification,
+    CoordinatorsFollow,
+    CoordinatorsKnow,
+    EnoughReplicas,
+    PhasesEnd,
+    ConsumersAdvance,
+    FetchesTell,
 )
 LAWS: tuple[type[HistoryLaw], ...] = (*STATE_LAWS, *HISTORY_LAWS)
 
 
-class Laws(Judge):
+class Laws(StateJudge):
     """All laws over one world."""
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world.history)
-        self.world = world
-        # Partitions that have changed since the laws looked last.
-        self.changed: dict[Partition, None] = {}
-        self.unclean: set[tuple[str, int]] = set()
-        self.held: set[Key] = set()  # where an action holds the last stable offset
-        self.transactions_lost = False
+    def __init__(self, world: JudgedWorld) -> None:
+        super().__init__(world)
+        # Where the log of each partition of __transaction_state ended when its leader began.
+        self._transactions_loaded: dict[int, int] = {}
         self._watched: dict[int, Partition] = {}
         self._mark: tuple[int, ...] = ()
         self._acknowledged = AcknowledgedAlways(self)
         self._answered = Answered(self)
-        state: list[Law] = [Losses(self), self._acknowledged, *(law(self) for law in STATE_LAWS)]
+        self._in_time = AcknowledgedInTime(self)
+        judging = [law(self) for law in STATE_LAWS if law is not AcknowledgedInTime]
+        self._forwarded = next(law for law in judging if isinstance(law, ForwardedGoOn))
+        state: list[Law] = [
+            Transitions(self),
+            Losses(self),
+            GroupCoordinators(self),
+            self._acknowledged,
+            self._in_time,
+            *judging,
+        ]
         others = [law(self) for law in HISTORY_LAWS if law not in (AcknowledgedKept, Answered)]
         self._laws: list[HistoryLaw] = [*state, self._answered, *others]
-        self._lookers = [law for law in state if type(law).look is not Law.look]
-        self._listeners = [law for law in state if type(law).happened is not Law.happened]
-
-    @property
-    def cluster(self) -> Cluster:
-        """The cluster as it is now."""
-        return self.world.cluster
+        self._resters = [law for law in state if isinstance(law, CoordinatorsFollow)]
+        self._servants: dict[ApiKey, FetchesTell | ConsumersAdvance | CoordinatorsKnow] = {}
+        for law in state:
+            if isinstance(law, FetchesTell):
+                self._servants[ApiKey.FETCH] = law
+            elif isinstance(law, ConsumersAdvance):
+                self._servants[ApiKey.CONSUMER_GROUP_HEARTBEAT] = law
+            elif isinstance(law, CoordinatorsKnow):
+                self._servants[ApiKey.OFFSET_COMMIT] = law
+        self._lookers = [law.look for law in state if type(law).look is not Law.look]
+        # Who hears of an event, by its type.
+        self._hear: dict[type[Event], list[Callable[[Any], None]]] = {}
+        for law in state:
+            for kind in law.hears:
+                self._hear.setdefault(kind, []).append(law.happened)
+        self._hear.setdefault(RecordsRemoved, []).append(self._records_removed)
+        self._hear.setdefault(LeaderChanged, []).append(self._leader_changed)
+        self._hear.setdefault(TopicsChanged, []).append(self._topics_changed)
+        self._leavers = [law for law in state if type(law).gone is not Law.gone]
+        self._before = [law for law in state if type(law).before is not Law.before]
+        self._after = [law for law in state if type(law).after is not Law.after]
 
     # -- watching ----------------------------------------------------------------------------------
 
     def watch(self, cluster: Cluster) -> None:  # noqa: ARG002
         """A cluster begins: see its partitions come."""
         self._watched.clear()
+        self._transactions_loaded.clear()
         self._mark = ()
         self.changed.clear()
 
@@ -104,64 +208,113 @@ class Laws(Judge):
         for number, partition in self._watched.items():
             if number not in watched:
                 partition.unwatch(self)
+                for law in self._leavers:
+                    law.gone(partition)
         self._watched = watched
+
+    def _look_again(self) -> None:
+        now_ms = self.history.now_ms()
+        for (law, key), since_ms in list(self.again.items()):
+            if since_ms < now_ms:
+                del self.again[law, key]
+                partition = observe.partition_of(self.cluster, *key)
+                if partition is not None:
+                    law.look_again(partition)
 
     def look(self) -> None:
         """Judge what has changed."""
         self._watch_new()
+        if self.again:
+            self._look_again()
         changed, self.changed = self.changed, {}
-        seen = set()
-        for each in changed:
-            key = key_of(each)
-            if key in seen:
-                continue
-            seen.add(key)
-            partition = observe.partition_of(self.cluster, *key)
+        cluster = self.world.cluster
+        # Where brokers have images of their own, several objects may stand for one partition.
+        for key in dict.fromkeys([each.key for each in changed]):
+            partition = observe.partition_of(cluster, *key)
             if partition is None:
                 continue
-            views = observe.replicas(self.cluster, partition)
-            for law in self._lookers:
-                law.look(partition, views)
+            views = observe.replicas(cluster, partition)
+            for look in self._lookers:
+                look(partition, views)
         self._acknowledged.settle_losses()
 
     def happened(self, event: Event) -> None:
         """Judge what was told."""
-        for law in self._listeners:
-            law.happened(event)
-        if isinstance(event, RecordsRemoved) and event.topic == GROUP_METADATA_TOPIC:
-            if event.reason == "truncation":
-                # A coordinator goes by all that its log has, replicated or not: a generation may
-                # be lost again of which members were told.
-                self.meddled_groups.update(client.group for client in self.world.plan.clients)
-        elif isinstance(event, TopicChanged) and event.change == "deleted":
-            self._void_commits(event.topic)
-            self.recreated.add(event.topic)
-            if observe.is_coordinator_log(event.topic):
-                self._forget_coordination(event.topic)
+        for hear in self._hear.get(type(event), ()):
+            hear(event)
+
+    def _leader_changed(self, event: LeaderChanged) -> None:
+        partition = self.cluster.partition(event.topic, event.partition)
+        if partition is not None and event.topic == observe.TRANSACTIONS and event.leader_id >= 0:
+            self._transactions_loaded[event.partition] = partition.log.end_offset
+
+    def _records_removed(self, event: RecordsRemoved) -> None:
+        """A coordinator goes by all that its log has when it loads, replicated or not: that may be
+        lost again, after members were told of a generation and leaders of a transaction.
+        """
+        if event.reason != "truncation":
+            return
+        if event.topic == GROUP_METADATA_TOPIC:
+            self.meddled_groups.update(client.group for client in self.world.plan.clients)
+        elif (
+            event.topic == observe.TRANSACTIONS
+            and event.first_offset < self._transactions_loaded.get(event.partition, 0)
+        ):
+            self.forget_coordination(event.topic)
+
+    def _topics_changed(self, event: TopicsChanged) -> None:
+        for deleted in event.deleted:
+            self.void_commits(deleted.topic)
+            self.recreated.add(deleted.topic)
+            self.deleted.add(uuid_from_text(deleted.topic_id))
+            if observe.is_coordinator_log(deleted.topic):
+                self.forget_coordination(deleted.topic)
 
     # -- what may be lost --------------------------------------------------------------------------
 
-    def before(self, step: Step) -> None:
-        """Note what a step may take away, as long as it can be told."""
-        if step.do in plans.OWN_STEPS:
-            return
-        match parse_action(step.do, step.arguments):
-            case arguments.StopBroker(node=node, how="power_loss"):
+    def before(self, step: Step, action: msgspec.Struct | None) -> None:
+        """Note what a step may take away, as long as it can be told. `action` are the arguments of
+        an action on the cluster.
+        """
+        self.restoring = step.do == plans.RESTORE
+        for law in self._before:
+            law.before(step)
+        match action:
+            case StopBroker(node=node, how="power_loss"):
                 self._disk_lost(node)
-            case arguments.FailLogDir(node=node):
+            case FailLogDir(node=node):
                 self._disk_lost(node)
-            case arguments.Node(node=node) if step.do == "remove_broker":
+            case Node(node=node) if step.do == "remove_broker":
                 self._disk_lost(node)
-            case arguments.AbortTransaction(topic=str() as topic, partition=int() as index):
+            case AbortTransaction(topic=str() as topic, partition=int() as index):
                 self._note(topic, index, self.meddled)
-            case arguments.AssignGroup(group=group):
+            case AbortTransaction(transactional_id=str() as name):
+                self._abort(name)
+            case AssignGroup(group=group):
                 self.meddled_groups.add(group)
-            case arguments.Watermark(topic=topic) if step.do == "hold_last_stable_offset":
+            case GroupMember(group=group) | GroupInstance(group=group):
+                self.handled_groups.add(group)
+            case SetClock():  # members that are connected are waited for longer
+                self.handled_groups.update(client.group for client in self.world.plan.clients)
+            case Watermark(topic=topic) if step.do == "hold_last_stable_offset":
                 found = self.cluster.topics.get(topic)
                 for each in found.partitions if found else ():
                     self.held.add(key_of(each))
-            case arguments.PartitionOffset(topic=topic, partition=index):
+            case OneOffset(topic=topic, partition=index, offset=offset):
                 self._note(topic, index, self.torn)
+                partition = self.cluster.partition(topic, index)
+                if partition is not None and offset > partition.high_watermark:
+                    self.forgive(partition)  # it acknowledges what nobody else has
+
+    def _abort(self, transactional_id: str) -> None:
+        """What a producer has open is aborted behind its back. Before TV2 its epoch stays, so that
+        it may go on, and be told that the rest of the transaction is committed.
+        """
+        for transaction in self.history.transactions:
+            if transaction.transactional_id == transactional_id and transaction.state == OPEN:
+                self.meddled.update((sent.topic_id, sent.partition) for sent in transaction.batches)
+                for commit in transaction.commits:
+                    commit.voided = True
 
     def _note(self, topic: str, index: int, where: set[Key]) -> None:
         found = self.cluster.topics.get(topic)
@@ -173,6 +326,13 @@ class Laws(Judge):
         if step.do == plans.RESTORE and self.world.performed[plans.RESTORE]:
             for law in self._laws:
                 law.forget()
+        if step.do in (plans.RESTORE, plans.RESTART):
+            self.again.clear()
+        if step.do == "set_clock":  # what is due by now has had no time yet
+            self.again = dict.fromkeys(self.again, self.history.now_ms())
+        self.restoring = False
+        for each in self._after:
+            each.after(step)
         self.look()
 
     def _disk_lost(self, node_id: int) -> None:
@@ -184,49 +344,29 @@ class Laws(Judge):
             if not others:
                 self.forgive(partition)
 
-    def forgive(self, partition: Partition) -> None:
-        """Nobody may rely any more on what a partition had."""
-        key = key_of(partition)
-        for sent in self.history.sent:  # what is on its way back to its client among it
-            if (sent.topic_id, sent.partition) == key:
-                sent.voided = sent.voided or "disk lost"
-        self.tear(partition)
-
-    def tear(self, partition: Partition) -> None:
-        """A partition may have lost what readers and coordinators have seen there."""
-        self.torn.add(key_of(partition))
-        if observe.is_coordinator_log(partition.topic.name):
-            self._forget_coordination(partition.topic.name)
-
-    def _forget_coordination(self, topic: str) -> None:
-        """What coordinators knew may be lost: groups begin anew, and transactions stay undecided.
-
-        A producer whose transactional id is not known any more gets an id of its own, and nobody
-        ends what it had open.
-        """
-        self.transactions_lost |= topic == observe.TRANSACTIONS
-        self._void_commits(None)
-        self.meddled_groups.update(client.group for client in self.world.plan.clients)
-        for transaction in self.history.transactions:
-            for sent in transaction.batches:
-                self.meddled.add((sent.topic_id, sent.partition))
-
-    def _void_commits(self, topic: str | None) -> None:
-        for commit in self.history.commits:
-            if topic is None or commit.topic == topic:
-                commit.voided = True
-
-    def may_hang(self, partition: Partition) -> bool:
-        """Whether a transaction may stay open here for good: its marker was lost, or nobody knows
-        any more that there is one to write.
-        """
-        return self.transactions_lost or key_of(partition) in self.torn
-
     # -- judging -----------------------------------------------------------------------------------
 
     def silent(self, client: str, call: Call, since_ms: int) -> None:
         """A client has lost its patience with a broker that ran all the time."""
         self._answered.silent(client, call, since_ms)
+        self._forwarded.silent(client, call, since_ms)
+
+    def produced(self, call: Call, response: ProduceResponse) -> None:
+        """A broker that ran all the time has answered a Produce."""
+        self._in_time.produced(call, response)
+
+    def served(
+        self, client: SimulatedClient, call: Call, response: Any, *, late: bool = False
+    ) -> None:
+        """A broker has made an answer, `late` where it had parked the request."""
+        law = self._servants.get(call.api_key)
+        if law is not None and not isinstance(response, Outcome):
+            law.served(client, call, response, late=late)
+
+    def resting(self) -> None:
+        """Time has passed: judge what should have happened by itself."""
+        for law in self._resters:
+            law.resting()
 
     def conclude(self) -> None:
         """Everything is over: judge it as a whole."""

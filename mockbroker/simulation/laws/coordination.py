@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
+from collections.abc import Mapping
 
-from mockbroker.handlers.base import FORWARDED, FORWARDING_TIMEOUT_MS
+from mockbroker.handlers.base import APIS, FORWARDING_TIMEOUT_MS
 from mockbroker.simulation.history import Commit, Found
 from mockbroker.simulation.laws.base import HistoryLaw
 from mockbroker.simulation.script import Call
 from mockbroker_protocol import ApiKey
+
+_NEVER = sys.maxsize
 
 
 class OwnedOnce(HistoryLaw):
@@ -45,8 +49,10 @@ class OwnedOnce(HistoryLaw):
 
 
 class CommitsKept(HistoryLaw):
-    """Whoever asks for a committed offset is told the one that was acknowledged last, or one that
-    came after it, unless an unclean election, a lost disk or a deletion took it.
+    """Whoever asks for a committed offset is told the one that was acknowledged last, or that
+    somebody was told of before, or one that came after it, unless an unclean election, a lost disk
+    or a deletion took it. What a member commits that has not heard of a deletion is of the former
+    topic.
     """
 
     name = "committed offsets are kept"
@@ -55,28 +61,53 @@ class CommitsKept(HistoryLaw):
         commits: dict[tuple[str, str, int], list[Commit]] = defaultdict(list)
         for commit in self.judge.history.commits:
             commits[commit.group, commit.topic, commit.partition].append(commit)
+        seen: dict[Commit, int] = {}  # when a commit was first told of
         for found in self.judge.history.found:
-            where = (found.group, found.topic, found.partition)
-            if found.group not in self.judge.meddled_groups:
-                self._judge(found, commits[where])
+            if found.group in self.judge.meddled_groups:
+                continue
+            some = commits[found.group, found.topic, found.partition]
+            self._judge(found, some, seen)
+            told = [
+                c
+                for c in some
+                if c.offset == found.offset and c.sent <= found.told and not c.dropped
+            ]
+            if found.offset >= 0 and len(told) == 1:  # -1 may have been committed, or nothing
+                seen.setdefault(told[0], found.told)
 
-    def _judge(self, found: Found, commits: list[Commit]) -> None:
-        before = [c for c in commits if 0 <= c.acked <= found.asked and not c.voided]
-        if not before:
-            return
-        latest = max(before, key=lambda commit: commit.sent)
-        # What may have been written after it, or at the same time.
+    def _judge(self, found: Found, commits: list[Commit], seen: dict[Commit, int]) -> None:
+        before = [
+            c
+            for c in commits
+            if not (c.voided or c.topic_id in self.judge.deleted)
+            and (0 <= c.acked <= found.asked or seen.get(c, _NEVER) <= found.asked)
+        ]
+        latest = max(before, key=_place, default=None)
+        # What may have been written after the latest, or at the same time.
         possible = {
             commit.offset
             for commit in commits
             if commit.sent <= found.told
-            and (commit.acked < 0 or commit.doubtful or commit.acked >= latest.sent)
+            and not commit.dropped
+            and (latest is None or commit is latest or not self._is_before(commit, latest))
         }
-        if found.offset not in possible:
-            self.broken(
-                f"group {found.group} was told {found.offset} for {found.topic}-{found.partition} "
-                f"at {found.at_ms - self.judge.start_ms} ms, when {latest.offset} was acknowledged"
-            )
+        if found.offset in possible or (latest is None and found.offset < 0):
+            return
+        told = (
+            f"group {found.group} was told {found.offset} for {found.topic}-{found.partition} "
+            f"at {found.at_ms - self.judge.start_ms} ms"
+        )
+        if latest is not None:
+            self.broken(f"{told}, when {latest.offset} was committed")
+        elif not any(commit.voided for commit in commits):
+            self.broken(f"{told}, which nobody has committed")
+
+    @staticmethod
+    def _is_before(commit: Commit, latest: Commit) -> bool:
+        """Whether one was surely written before another, so that it is not in force any more."""
+        if commit.written >= 0:
+            return commit.written < latest.sent
+        return 0 <= commit.acked < latest.sent and not commit.doubtful
 
     def forget(self) -> None:
         history = self.judge.history
@@ -93,7 +124,7 @@ class Answered(HistoryLaw):
 
     def silent(self, client: str, call: Call, since_ms: int) -> None:
         """A client has lost its patience with a broker that ran all the time."""
-        if call.timeout_ms <= longest_ms(call):
+        if call.timeout_ms <= longest_ms(call, self.judge.history.rebalance_ms):
             return
         self.broken(
             f"{call.api_key.name} v{call.version} of {client} to broker {call.node_id}, sent at "
@@ -113,14 +144,21 @@ class FetchesFit(HistoryLaw):
             self.broken(sentence)
 
 
+def _place(commit: Commit) -> int:
+    """When a commit was sent: of two in a row the later one is in force."""
+    return commit.sent
+
+
 _SLACK_MS = 1_000
 _COMMIT_MS = 5_000  # offsets.commit.timeout.ms
 _BETWEEN_BROKERS_MS = 30_000  # request.timeout.ms
 
 
-def longest_ms(call: Call) -> int:
-    """How long a broker may take over a request, in ms."""
-    if call.api_key.name in FORWARDED:  # those wait for a controller, if there is none
+def longest_ms(call: Call, rebalance_ms: Mapping[str, int]) -> int:
+    """How long a broker may take over a request, in ms; given the longest rebalance timeout of each
+    group.
+    """
+    if APIS[call.api_key].forwarded:  # those wait for a controller, if there is none
         return FORWARDING_TIMEOUT_MS + _SLACK_MS
     request = call.request
     match call.api_key:
@@ -135,7 +173,7 @@ def longest_ms(call: Call) -> int:
         case ApiKey.JOIN_GROUP:
             longest_ms = request.rebalance_timeout_ms + request.session_timeout_ms + _COMMIT_MS
         case ApiKey.SYNC_GROUP:
-            longest_ms = _BETWEEN_BROKERS_MS
+            longest_ms = rebalance_ms.get(request.group_id, _BETWEEN_BROKERS_MS) + _COMMIT_MS
         case ApiKey.INIT_PRODUCER_ID | ApiKey.ADD_PARTITIONS_TO_TXN | ApiKey.END_TXN:
             longest_ms = _BETWEEN_BROKERS_MS
         case ApiKey.ADD_OFFSETS_TO_TXN | ApiKey.TXN_OFFSET_COMMIT:

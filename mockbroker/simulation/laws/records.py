@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.simulation import history as happened
 from mockbroker.simulation.history import Sent
 from mockbroker.simulation.laws.base import HistoryLaw, Key
@@ -134,6 +137,167 @@ class ProducersFenced(HistoryLaw):
                 latest[batch.producer_id] = batch.producer_epoch
 
 
+class CoordinatorsFenced(HistoryLaw):
+    """After the marker of a transaction coordinator a log has no marker of a former one, for the
+    same producer.
+    """
+
+    name = "former coordinators are fenced"
+
+    def conclude(self) -> None:
+        if TRANSACTION_STATE_TOPIC in self.judge.recreated:
+            return  # its leader epochs have begun anew
+        for log in self.judge.user_logs():
+            latest: dict[int, int] = {}
+            for batch in log.batches:
+                if batch.marker is None:
+                    continue
+                known = latest.setdefault(batch.producer_id, batch.coordinator_epoch)
+                if batch.coordinator_epoch < known:
+                    self.broken(
+                        f"{log.name} at {batch.base_offset}: the coordinator of epoch "
+                        f"{batch.coordinator_epoch} ended a transaction of producer "
+                        f"{batch.producer_id} after the one of epoch {known}"
+                    )
+                latest[batch.producer_id] = batch.coordinator_epoch
+
+
+class FencedStayFenced(HistoryLaw):
+    """Once a producer has been given a newer epoch of a transactional id, nothing is acknowledged
+    that is sent under an older one; no batch is, in a partition that its producer has not added;
+    and no epoch is given twice, unless what the coordinator knew was lost. A partition that has
+    lost a marker has the transaction open, and takes what continues it.
+    """
+
+    name = "fenced producers stay fenced"
+
+    def conclude(self) -> None:
+        if self.judge.transactions_lost:
+            return
+        for unfenced in self.judge.history.unfenced:
+            if unfenced.partition not in self.judge.torn:
+                self.broken(unfenced.sentence)
+
+    def forget(self) -> None:
+        self.judge.history.given.clear()
+        self.judge.history.unfenced.clear()
+
+
+def _place_of(sent: Sent) -> tuple[bytes, int, int, int]:
+    """The partition and the producer whose sequence numbers a batch continues."""
+    return sent.topic_id, sent.partition, sent.producer_id, sent.epoch
+
+
+class SequencesTaken(HistoryLaw):
+    """The sequence of a producer that leaves no gap is never out of order, also when it tries
+    again, unless what it wrote before was lost or deleted. A replica that begins after a deletion
+    knows of the producer's markers, and of no sequence.
+    """
+
+    name = "retries are answered as before"
+
+    def begin(self) -> None:
+        self._restored = False
+
+    def conclude(self) -> None:
+        if self._restored:
+            return
+        starts = {log.key: log.start_offset for log in self.judge.logs}
+        for sent in self.judge.history.disordered:
+            key = (sent.topic_id, sent.partition)
+            lost = sent.voided or key in self.judge.torn or sent.topic in self.judge.recreated
+            if not lost and not self._is_deleted_before(sent, starts.get(key, 0)):
+                self.broken(
+                    f"{sent.client} was told that a batch of {sent.topic}-{sent.partition}, sent "
+                    f"at {sent.sent_ms - self.judge.start_ms} ms, is out of order"
+                )
+
+    def _is_deleted_before(self, refused: Sent, log_start_offset: int) -> bool:
+        """Whether the log has lost the batch that the producer wrote before to a deletion."""
+        former: Sent | None = None
+        for sent in self.judge.history.sent:
+            if sent is refused:
+                break
+            if _place_of(sent) == _place_of(refused):
+                former = sent
+        return former is not None and 0 <= former.base_offset < log_start_offset
+
+    def forget(self) -> None:
+        self._restored = True  # producers are ahead of what the logs know of them
+
+
+class _Aborted(NamedTuple):
+    """An aborted transaction. One that is not `whole` may have begun with batches that were
+    deleted: `first` is then the first that is left, and its broker may know of an earlier one.
+    """
+
+    producer_id: int
+    first: int
+    marker: int
+    whole: bool
+
+    def is_among(self, told: frozenset[tuple[int, int]], log_start_offset: int) -> bool:
+        """Whether a Fetch told of it."""
+        return (self.producer_id, self.first) in told or (
+            not self.whole
+            and any(
+                producer_id == self.producer_id and first < log_start_offset
+                for producer_id, first in told
+            )
+        )
+
+
+class AbortsAreTold(HistoryLaw):
+    """A read_committed Fetch tells of the aborted transactions that overlap its records, and of
+    none that was not aborted.
+    """
+
+    name = "aborted transactions are told"
+
+    def begin(self) -> None:
+        self._skipped = 0  # how many answers are of the time before a snapshot was restored
+
+    def conclude(self) -> None:
+        logs = {log.key: (log.start_offset, self._aborted(log)) for log in self.judge.user_logs()}
+        for told in self.judge.history.aborts[self._skipped :]:
+            key = (told.topic_id, told.partition)
+            if key not in logs or key in self.judge.torn or told.topic in self.judge.recreated:
+                continue
+            start, aborted = logs[key]
+            due = [each for each in aborted if each.first < told.end and each.marker >= told.begin]
+            missing = [each for each in due if not each.is_among(told.aborted, start)]
+            known = {(each.producer_id, each.first) for each in aborted}
+            strange = {each for each in told.aborted - known if each[1] >= start}
+            if strange or missing:
+                self.broken(
+                    f"{told.client} was given {told.topic}-{told.partition} from {told.begin} to "
+                    f"{told.end}, told that {sorted(told.aborted)} were aborted, and not that "
+                    f"{[each[:2] for each in due]} were"
+                )
+
+    @staticmethod
+    def _aborted(log: LogView) -> list[_Aborted]:
+        """Each transaction that was aborted here, as far as the log still has its batches."""
+        begun: dict[int, int] = {}
+        ended: set[int] = set()  # producers of which the log has the marker of an earlier one
+        found: list[_Aborted] = []
+        for batch in log.batches:
+            producer_id = batch.producer_id
+            if batch.marker is None:
+                if batch.transactional:
+                    begun.setdefault(producer_id, batch.base_offset)
+                continue
+            first = begun.pop(producer_id, -1)
+            if first >= 0 and not batch.marker:
+                whole = not log.start_offset or producer_id in ended
+                found.append(_Aborted(producer_id, first, batch.base_offset, whole))
+            ended.add(producer_id)
+        return found
+
+    def forget(self) -> None:
+        self._skipped = len(self.judge.history.aborts)
+
+
 class TransactionsWhole(HistoryLaw):
     """A transaction is committed in all its partitions or in none, as its producer was told; and
     read_committed readers are given nothing of those that were not.
@@ -150,10 +314,16 @@ class TransactionsWhole(HistoryLaw):
                 key = (sent.topic_id, sent.partition)
                 by_crc[key, sent.crc] = sent
                 fate = decided.get((key, sent.crc))
-                if fate is not None and not sent.voided and key not in self.judge.meddled:
+                if fate is not None and not sent.voided and not self._is_spoilt(key):
                     fates.append((sent, fate))
             self._judge(transaction, fates)
         self._judge_reads(by_crc, decided)
+
+    def _is_spoilt(self, key: Key) -> bool:
+        """Whether markers of a partition were written by an action, or lost by an unclean election:
+        the next marker of the same producer then decides what the lost one had decided.
+        """
+        return key in self.judge.meddled or key in self.judge.torn
 
     def _decided(self) -> dict[tuple[Key, int], bool]:
         """Whether each transactional batch of the logs was committed; without the undecided."""
@@ -190,7 +360,9 @@ class TransactionsWhole(HistoryLaw):
         for read in self.judge.history.reads:
             key = (read.topic_id, read.partition)
             sent = by_crc.get((key, read.crc))
-            if not read.committed or sent is None or read.voided or key in self.judge.meddled:
+            if not read.committed or sent is None or read.voided or sent.voided:
+                continue
+            if self._is_spoilt(key):
                 continue
             assert sent.transaction is not None
             aborted = sent.transaction.state in (

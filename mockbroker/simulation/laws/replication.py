@@ -9,7 +9,7 @@ from mockbroker.core.events import (
     LogTruncated,
     WatermarkMoved,
 )
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker.simulation import observe
 from mockbroker.simulation.history import Sent
 from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
@@ -21,7 +21,7 @@ _CHANGES_BETWEEN = 15
 
 class WatermarksInOrder(Law):
     """On every leader the log start is at most the last stable offset, that at most the high
-    watermark, and that at most the log end.
+    watermark, and that at most the log end. No follower has a high watermark above its log end.
     """
 
     name = "watermarks are in order"
@@ -37,6 +37,11 @@ class WatermarksInOrder(Law):
                     f"last stable offset {view.last_stable_offset}, high watermark "
                     f"{view.high_watermark}, log end {log.end_offset}"
                 )
+            elif view.high_watermark > log.end_offset:
+                self.broken(
+                    f"{name_of(partition)} on broker {view.node_id}: high watermark "
+                    f"{view.high_watermark}, log end {log.end_offset}"
+                )
 
 
 class HighWatermarkRises(Law):
@@ -45,15 +50,17 @@ class HighWatermarkRises(Law):
     """
 
     name = "the high watermark rises"
+    hears = (WatermarkMoved,)
 
     def begin(self) -> None:
         self._seen: dict[tuple[Key, int, int], int] = {}
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        key = partition.key
         for view in views:
             if not view.leads:
                 continue
-            where = (key_of(partition), view.node_id, view.leader_epoch)
+            where = (key, view.node_id, view.leader_epoch)
             former = self._seen.get(where, 0)
             if view.high_watermark < former:
                 self.broken(
@@ -106,15 +113,15 @@ class ReplicasAgree(Law):
     """
 
     name = "replicas agree"
+    hears = (LeaderChanged, IsrChanged)
 
     def begin(self) -> None:
         self._checked: dict[tuple[Key, int], tuple[tuple[int, ...], int]] = {}
         # How often a partition may change before it is compared again.
         self._changes: dict[Key, int] = {}
 
-    def happened(self, event: Event) -> None:
-        if isinstance(event, LeaderChanged | IsrChanged):
-            self._changes.clear()
+    def happened(self, event: Event) -> None:  # noqa: ARG002
+        self._changes.clear()
 
     def look(self, partition: Partition, views: list[ReplicaView]) -> None:
         if len(views) < 2:
@@ -218,17 +225,21 @@ class _Scan:
     def stable_offset(self, view: observe.ReplicaView) -> int:
         end = view.high_watermark
         if self.end < end:
-            for batch in observe.batches_between(view.log, self.end, end):
-                if batch.marker is not None:
-                    self.open.pop(batch.producer_id, None)
-                elif batch.transactional:
-                    self.open.setdefault(batch.producer_id, batch.base_offset)
+            for base_offset, producer_id, is_marker in observe.transactional_batches(
+                view.log, self.end, end
+            ):
+                if is_marker:
+                    self.open.pop(producer_id, None)
+                else:
+                    self.open.setdefault(producer_id, base_offset)
             self.end = end
-        return min(self.open.values(), default=end)
+        return min(self.open.values()) if self.open else end
 
 
 class AcknowledgedAlways(AcknowledgedKept, Law):
     """What was acknowledged with acks=all is also there right after each change of a leader."""
+
+    hears = (LeaderChanged, LogTruncated)
 
     def begin(self) -> None:
         super().begin()
@@ -242,8 +253,8 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
             if event.unclean or where in self._leaders:
                 known = self._leaders.setdefault(where, [])
                 known.append((event.at_ms, event.leader_id))
-        if isinstance(event, LeaderChanged | LogTruncated):
-            self._suspect.add((event.topic, event.partition))
+        assert isinstance(event, LeaderChanged | LogTruncated)
+        self._suspect.add((event.topic, event.partition))
 
     def settle_losses(self) -> None:
         """Forgive what an unclean election has just taken, and look for what nobody may take."""
@@ -256,7 +267,10 @@ class AcknowledgedAlways(AcknowledgedKept, Law):
                 unclean = (topic, index) in self.laws.unclean
                 if self.wanted(key_of(partition)):
                     self.check(observe.log_view(partition), forgive=unclean)
-                self.laws.unclean.discard((topic, index))
+                leads = observe.known_to(self.laws.cluster, partition.leader_id, partition)
+                if leads is not None and leads.leader_epoch == partition.leader_epoch:
+                    # One that has not heard of its election yet will take its toll later.
+                    self.laws.unclean.discard((topic, index))
 
     def forgives(self, sent: Sent) -> bool:
         """Whether a batch was acknowledged by a leader that had not heard of its successor, in a
@@ -286,7 +300,7 @@ class ControllerLives(Law):
         broker = brokers.get(controller_id)
         if broker is not None and not broker.fenced:
             return
-        alive = [b.node_id for b in brokers.values() if not b.fenced and b.hears_controller]
+        alive = [b.node_id for b in brokers.values() if not b.fenced and b.has_newest_image]
         if alive:
             self.broken(f"the controller is broker {controller_id}, while {alive} are alive")
 
@@ -297,6 +311,7 @@ class UncleanOnlyWhereAllowed(Law):
     """
 
     name = "unclean elections are allowed"
+    hears = (LeaderChanged,)
 
     def happened(self, event: Event) -> None:
         if not isinstance(event, LeaderChanged) or not event.unclean:
@@ -316,6 +331,7 @@ class Losses(Law):
     """Not a law, but what laws forgive: what unclean elections and lost disks may take."""
 
     name = "losses are noted"
+    hears = (LeaderChanged,)
 
     def happened(self, event: Event) -> None:
         if isinstance(event, LeaderChanged) and event.unclean:

@@ -10,18 +10,6 @@ from msgspec import Struct, field
 from mockbroker_protocol.types import ZERO_UUID, UnknownTags
 
 
-class LegacyOffsetCommitKey(Struct, gc=False):
-    group: str = ""
-    topic: str = ""
-    partition: int = 0
-
-
-class LegacyOffsetCommitValue(Struct, gc=False):
-    offset: int = 0
-    metadata: str = ""
-    commit_timestamp: int = 0
-
-
 class OffsetCommitKey(Struct, gc=False):
     group: str = ""
     topic: str = ""

@@ -2,8 +2,8 @@
 
 Nouns: a *record* has an offset, a timestamp, a key, a value and headers. A *batch* is a block of
 records under one 61-byte *header* with one checksum; its records section, the *payload*, may be
-compressed by a *codec*. A *control batch* holds one *marker* that ends a transaction. A *message
-set* is the sequence of messages of the older formats v0 and v1, which are only read.
+compressed by a *codec*. A *control batch* holds one *marker* that ends a transaction. The message
+formats v0 and v1 are refused: Kafka 4 writes neither.
 
 Everything here works on buffers (bytes, bytearray, memoryview) and touches no more of them than
 asked.

@@ -24,6 +24,7 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 WritableBuffer: TypeAlias = bytearray | memoryview
 
 HEADER_SIZE = 61
+MAGIC = 2
 LENGTH_OFFSET = 8
 LOG_OVERHEAD = 12  # base offset and length: what `length` does not count
 EPOCH_OFFSET = 12
@@ -31,6 +32,7 @@ MAGIC_OFFSET = 16
 CRC_OFFSET = 17
 ATTRIBUTES_OFFSET = 21
 MAX_TIMESTAMP_OFFSET = 35
+PRODUCER_OFFSET = 43
 LENGTH_MIN = HEADER_SIZE - LOG_OVERHEAD
 SEQUENCE_MAX = 0x7FFFFFFF
 
@@ -43,6 +45,7 @@ ATTRIBUTES_MASK = 0x7F  # all that have a meaning
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _unpack_header = _HEADER.unpack_from
+_unpack_producer = struct.Struct(">qh").unpack_from
 _unpack_i32 = struct.Struct(">i").unpack_from
 _unpack_crc = struct.Struct(">I").unpack_from
 _pack_crc = struct.Struct(">I").pack_into
@@ -56,6 +59,17 @@ class TimestampType(IntEnum):
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
+
+
+def producer_of(batch: Buffer) -> tuple[int, int] | None:
+    """Id and epoch of the producer in a batch's header; None where it names none, or is no batch.
+
+    Nothing else is looked at: quicker than a `BatchHeader`.
+    """
+    if len(batch) < HEADER_SIZE or batch[MAGIC_OFFSET] != MAGIC:
+        return None
+    producer: tuple[int, int] = _unpack_producer(batch, PRODUCER_OFFSET)
+    return None if producer[0] < 0 else producer
 
 
 class BatchHeader:
@@ -188,7 +202,7 @@ def split_batches(buffer: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
     pos, end = 0, len(view)
     while end - pos >= HEADER_SIZE:
         magic = view[pos + MAGIC_OFFSET]
-        if magic != 2:
+        if magic != MAGIC:
             raise UnsupportedMagicError(pos + MAGIC_OFFSET, magic)
         header = BatchHeader(view, pos)
         length = header.length

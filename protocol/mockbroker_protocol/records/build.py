@@ -24,6 +24,9 @@ NO_SEQUENCE = -1
 NO_LEADER_EPOCH = -1
 NO_TIMESTAMP = -1
 
+_ONE_BYTE = 64  # zig-zag varints from 0 below it take one
+_SHORT_FRAME = 6  # attributes, two deltas, two lengths and the number of headers
+
 
 def encode_record(
     out: bytearray,
@@ -32,6 +35,9 @@ def encode_record(
     record: Record,
 ) -> None:
     """Append one record to `out`, its length first; the deltas stand for its offset and time."""
+    if _is_short(offset_delta, timestamp_delta, record):
+        _encode_short(out, offset_delta, timestamp_delta, record)
+        return
     body = bytearray(1)
     write_varint(body, timestamp_delta)
     write_varint(body, offset_delta)
@@ -43,6 +49,33 @@ def encode_record(
         _write_blob(body, header_value)
     write_varint(out, len(body))
     out += body
+
+
+def _is_short(offset_delta: int, timestamp_delta: int, record: Record) -> bool:
+    """Whether every number of a record, its length too, takes one byte."""
+    return (
+        not record.headers
+        and 0 <= offset_delta < _ONE_BYTE
+        and 0 <= timestamp_delta < _ONE_BYTE
+        and len(record.key or b"") + len(record.value or b"") < _ONE_BYTE - _SHORT_FRAME
+    )
+
+
+def _encode_short(out: bytearray, offset_delta: int, timestamp_delta: int, record: Record) -> None:
+    key, value = record.key, record.value
+    key_size = 0 if key is None else len(key)
+    size = _SHORT_FRAME + key_size + (0 if value is None else len(value))
+    out += bytes(
+        (size << 1, 0, timestamp_delta << 1, offset_delta << 1, 1 if key is None else key_size << 1)
+    )
+    if key is not None:
+        out += key
+    if value is None:
+        out.append(1)
+    else:
+        out.append(len(value) << 1)
+        out += value
+    out.append(0)  # headers
 
 
 def _write_blob(out: bytearray, blob: Buffer | None) -> None:

@@ -1,15 +1,13 @@
 """AddOffsetsToTxn (key 25)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, INT64, STRING, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "AddOffsetsToTxnRequest",
-    Field("transactional_id", STRING),
-    Field("producer_id", INT64),
-    Field("producer_epoch", INT16),
-    Field("group_id", STRING),
+    Field("transactional_id", STRING, entity=TRANSACTIONAL_ID),
+    Field("producer_id", INT64, entity=PRODUCER_ID),
+    Field("producer_epoch", INT16, own_entity=PRODUCER_EPOCH),
+    Field("group_id", STRING, entity=GROUP_ID),
     versions="0-4",
     flexible="3+",
 )

@@ -1,23 +1,11 @@
 """AddPartitionsToTxn (key 24)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 ADD_PARTITIONS_TO_TXN_TOPIC = Shape(
     "AddPartitionsToTxnTopic",
-    Field("name", STRING),
-    Field("partitions", Array(INT32)),
+    Field("name", STRING, entity=TOPIC_NAME),
+    Field("partitions", Array(INT32), own_entity=PARTITION),
 )
 
 REQUEST = Message(
@@ -25,20 +13,18 @@ REQUEST = Message(
     Field(
         "transactions",
         Array(
-            Shape(
-                "AddPartitionsToTxnTransaction",
-                Field("transactional_id", STRING),
-                Field("producer_id", INT64),
-                Field("producer_epoch", INT16),
-                Field("verify_only", BOOL),
-                Field("topics", Array(ADD_PARTITIONS_TO_TXN_TOPIC)),
-            )
+            "AddPartitionsToTxnTransaction",
+            Field("transactional_id", STRING, entity=TRANSACTIONAL_ID),
+            Field("producer_id", INT64, entity=PRODUCER_ID),
+            Field("producer_epoch", INT16, own_entity=PRODUCER_EPOCH),
+            Field("verify_only", BOOL),
+            Field("topics", Array(ADD_PARTITIONS_TO_TXN_TOPIC)),
         ),
         "4+",
     ),
-    Field("v3_and_below_transactional_id", STRING, "0-3"),
-    Field("v3_and_below_producer_id", INT64, "0-3"),
-    Field("v3_and_below_producer_epoch", INT16, "0-3"),
+    Field("v3_and_below_transactional_id", STRING, "0-3", entity=TRANSACTIONAL_ID),
+    Field("v3_and_below_producer_id", INT64, "0-3", entity=PRODUCER_ID),
+    Field("v3_and_below_producer_epoch", INT16, "0-3", own_entity=PRODUCER_EPOCH),
     Field("v3_and_below_topics", Array(ADD_PARTITIONS_TO_TXN_TOPIC), "0-3"),
     versions="0-5",
     flexible="3+",
@@ -46,15 +32,13 @@ REQUEST = Message(
 
 ADD_PARTITIONS_TO_TXN_TOPIC_RESULT = Shape(
     "AddPartitionsToTxnTopicResult",
-    Field("name", STRING),
+    Field("name", STRING, entity=TOPIC_NAME),
     Field(
         "results_by_partition",
         Array(
-            Shape(
-                "AddPartitionsToTxnPartitionResult",
-                Field("partition_index", INT32),
-                Field("partition_error_code", INT16),
-            )
+            "AddPartitionsToTxnPartitionResult",
+            Field("partition_index", INT32, own_entity=PARTITION),
+            Field("partition_error_code", INT16),
         ),
     ),
 )
@@ -66,11 +50,9 @@ RESPONSE = Message(
     Field(
         "results_by_transaction",
         Array(
-            Shape(
-                "AddPartitionsToTxnResult",
-                Field("transactional_id", STRING),
-                Field("topic_results", Array(ADD_PARTITIONS_TO_TXN_TOPIC_RESULT)),
-            )
+            "AddPartitionsToTxnResult",
+            Field("transactional_id", STRING, entity=TRANSACTIONAL_ID),
+            Field("topic_results", Array(ADD_PARTITIONS_TO_TXN_TOPIC_RESULT)),
         ),
         "4+",
     ),

@@ -1,35 +1,20 @@
 """AddRaftVoter (key 80)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT16,
-    INT32,
-    STRING,
-    UINT16,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "AddRaftVoterRequest",
     Field("cluster_id", STRING, nullable=True),
     Field("timeout_ms", INT32),
-    Field("voter_id", INT32),
+    Field("voter_id", INT32, own_entity=BROKER_ID),
     Field("voter_directory_id", UUID),
     Field(
         "listeners",
         Array(
-            Shape(
-                "Listener",
-                Field("name", STRING),
-                Field("host", STRING),
-                Field("port", UINT16),
-            )
+            "Listener",
+            Field("name", STRING),
+            Field("host", STRING),
+            Field("port", UINT16),
         ),
     ),
     Field("ack_when_committed", BOOL, "1+", default=True),

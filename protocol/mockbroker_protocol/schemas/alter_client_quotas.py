@@ -1,48 +1,30 @@
 """AlterClientQuotas (key 49)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    FLOAT64,
-    INT16,
-    INT32,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "AlterClientQuotasRequest",
     Field(
         "entries",
         Array(
-            Shape(
-                "EntryData",
-                Field(
-                    "entity",
-                    Array(
-                        Shape(
-                            "EntityData",
-                            Field("entity_type", STRING),
-                            Field("entity_name", STRING, nullable=True),
-                        )
-                    ),
+            "EntryData",
+            Field(
+                "entity",
+                Array(
+                    "EntityData",
+                    Field("entity_type", STRING),
+                    Field("entity_name", STRING, nullable=True),
                 ),
-                Field(
-                    "ops",
-                    Array(
-                        Shape(
-                            "OpData",
-                            Field("key", STRING),
-                            Field("value", FLOAT64),
-                            Field("remove", BOOL),
-                        )
-                    ),
+            ),
+            Field(
+                "ops",
+                Array(
+                    "OpData",
+                    Field("key", STRING),
+                    Field("value", FLOAT64),
+                    Field("remove", BOOL),
                 ),
-            )
+            ),
         ),
     ),
     Field("validate_only", BOOL),
@@ -56,21 +38,17 @@ RESPONSE = Message(
     Field(
         "entries",
         Array(
-            Shape(
-                "EntryData",
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True),
-                Field(
-                    "entity",
-                    Array(
-                        Shape(
-                            "EntityData",
-                            Field("entity_type", STRING),
-                            Field("entity_name", STRING, nullable=True),
-                        )
-                    ),
+            "EntryData",
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True),
+            Field(
+                "entity",
+                Array(
+                    "EntityData",
+                    Field("entity_type", STRING),
+                    Field("entity_name", STRING, nullable=True),
                 ),
-            )
+            ),
         ),
     ),
     versions="0-1",

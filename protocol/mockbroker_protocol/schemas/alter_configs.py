@@ -1,39 +1,23 @@
 """AlterConfigs (key 33)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT8,
-    INT16,
-    INT32,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "AlterConfigsRequest",
     Field(
         "resources",
         Array(
-            Shape(
-                "AlterConfigsResource",
-                Field("resource_type", INT8),
-                Field("resource_name", STRING),
-                Field(
-                    "configs",
-                    Array(
-                        Shape(
-                            "AlterableConfig",
-                            Field("name", STRING),
-                            Field("value", STRING, nullable=True),
-                        )
-                    ),
+            "AlterConfigsResource",
+            Field("resource_type", INT8),
+            Field("resource_name", STRING, own_entity=CONFIG_RESOURCE),
+            Field(
+                "configs",
+                Array(
+                    "AlterableConfig",
+                    Field("name", STRING),
+                    Field("value", STRING, nullable=True),
                 ),
-            )
+            ),
         ),
     ),
     Field("validate_only", BOOL),
@@ -47,13 +31,11 @@ RESPONSE = Message(
     Field(
         "responses",
         Array(
-            Shape(
-                "AlterConfigsResourceResponse",
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True),
-                Field("resource_type", INT8),
-                Field("resource_name", STRING),
-            )
+            "AlterConfigsResourceResponse",
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True),
+            Field("resource_type", INT8),
+            Field("resource_name", STRING, own_entity=CONFIG_RESOURCE),
         ),
     ),
     versions="0-2",

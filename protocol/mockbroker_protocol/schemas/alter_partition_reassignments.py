@@ -1,8 +1,6 @@
 """AlterPartitionReassignments (key 45)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import BOOL, INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "AlterPartitionReassignmentsRequest",
@@ -11,20 +9,22 @@ REQUEST = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "ReassignableTopic",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "ReassignablePartition",
-                            Field("partition_index", INT32),
-                            Field("replicas", Array(INT32), nullable=True, default=None),
-                        )
+            "ReassignableTopic",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "ReassignablePartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field(
+                        "replicas",
+                        Array(INT32),
+                        nullable=True,
+                        default=None,
+                        entity=BROKER_ID,
                     ),
                 ),
-            )
+            ),
         ),
     ),
     versions="0-1",
@@ -40,21 +40,17 @@ RESPONSE = Message(
     Field(
         "responses",
         Array(
-            Shape(
-                "ReassignableTopicResponse",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "ReassignablePartitionResponse",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                            Field("error_message", STRING, nullable=True),
-                        )
-                    ),
+            "ReassignableTopicResponse",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "ReassignablePartitionResponse",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable=True),
                 ),
-            )
+            ),
         ),
     ),
     versions="0-1",

@@ -1,28 +1,22 @@
 """AlterReplicaLogDirs (key 34)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "AlterReplicaLogDirsRequest",
     Field(
         "dirs",
         Array(
-            Shape(
-                "AlterReplicaLogDir",
-                Field("path", STRING),
-                Field(
-                    "topics",
-                    Array(
-                        Shape(
-                            "AlterReplicaLogDirTopic",
-                            Field("name", STRING),
-                            Field("partitions", Array(INT32)),
-                        )
-                    ),
+            "AlterReplicaLogDir",
+            Field("path", STRING),
+            Field(
+                "topics",
+                Array(
+                    "AlterReplicaLogDirTopic",
+                    Field("name", STRING, entity=TOPIC_NAME),
+                    Field("partitions", Array(INT32), own_entity=PARTITION),
                 ),
-            )
+            ),
         ),
     ),
     versions="1-2",
@@ -35,20 +29,16 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "AlterReplicaLogDirTopicResult",
-                Field("topic_name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "AlterReplicaLogDirPartitionResult",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                        )
-                    ),
+            "AlterReplicaLogDirTopicResult",
+            Field("topic_name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "AlterReplicaLogDirPartitionResult",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
                 ),
-            )
+            ),
         ),
     ),
     versions="1-2",

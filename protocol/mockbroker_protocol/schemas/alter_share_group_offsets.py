@@ -1,39 +1,23 @@
 """AlterShareGroupOffsets (key 91)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "AlterShareGroupOffsetsRequest",
-    Field("group_id", STRING),
+    Field("group_id", STRING, entity=GROUP_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "AlterShareGroupOffsetsRequestTopic",
-                Field("topic_name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "AlterShareGroupOffsetsRequestPartition",
-                            Field("partition_index", INT32),
-                            Field("start_offset", INT64),
-                        )
-                    ),
+            "AlterShareGroupOffsetsRequestTopic",
+            Field("topic_name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "AlterShareGroupOffsetsRequestPartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("start_offset", INT64),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",
@@ -48,22 +32,18 @@ RESPONSE = Message(
     Field(
         "responses",
         Array(
-            Shape(
-                "AlterShareGroupOffsetsResponseTopic",
-                Field("topic_name", STRING),
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "AlterShareGroupOffsetsResponsePartition",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                            Field("error_message", STRING, nullable=True, default=None),
-                        )
-                    ),
+            "AlterShareGroupOffsetsResponseTopic",
+            Field("topic_name", STRING, entity=TOPIC_NAME),
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "AlterShareGroupOffsetsResponsePartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable=True, default=None),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",

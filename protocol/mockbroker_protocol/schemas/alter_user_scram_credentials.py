@@ -1,42 +1,26 @@
 """AlterUserScramCredentials (key 51)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BYTES,
-    INT8,
-    INT16,
-    INT32,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "AlterUserScramCredentialsRequest",
     Field(
         "deletions",
         Array(
-            Shape(
-                "ScramCredentialDeletion",
-                Field("name", STRING),
-                Field("mechanism", INT8),
-            )
+            "ScramCredentialDeletion",
+            Field("name", STRING),
+            Field("mechanism", INT8),
         ),
     ),
     Field(
         "upsertions",
         Array(
-            Shape(
-                "ScramCredentialUpsertion",
-                Field("name", STRING),
-                Field("mechanism", INT8),
-                Field("iterations", INT32),
-                Field("salt", BYTES),
-                Field("salted_password", BYTES),
-            )
+            "ScramCredentialUpsertion",
+            Field("name", STRING),
+            Field("mechanism", INT8),
+            Field("iterations", INT32),
+            Field("salt", BYTES),
+            Field("salted_password", BYTES),
         ),
     ),
     versions="0",
@@ -49,12 +33,10 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "AlterUserScramCredentialsResult",
-                Field("user", STRING),
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True),
-            )
+            "AlterUserScramCredentialsResult",
+            Field("user", STRING),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True),
         ),
     ),
     versions="0",

@@ -1,18 +1,6 @@
 """ApiVersions (key 18)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ApiVersionsRequest",
@@ -28,24 +16,20 @@ RESPONSE = Message(
     Field(
         "api_keys",
         Array(
-            Shape(
-                "ApiVersion",
-                Field("api_key", INT16),
-                Field("min_version", INT16),
-                Field("max_version", INT16),
-            )
+            "ApiVersion",
+            Field("api_key", INT16),
+            Field("min_version", INT16),
+            Field("max_version", INT16),
         ),
     ),
     Field("throttle_time_ms", INT32, "1+"),
     Field(
         "supported_features",
         Array(
-            Shape(
-                "SupportedFeatureKey",
-                Field("name", STRING),
-                Field("min_version", INT16),
-                Field("max_version", INT16),
-            )
+            "SupportedFeatureKey",
+            Field("name", STRING),
+            Field("min_version", INT16),
+            Field("max_version", INT16),
         ),
         "3+",
         tag=0,
@@ -54,12 +38,10 @@ RESPONSE = Message(
     Field(
         "finalized_features",
         Array(
-            Shape(
-                "FinalizedFeatureKey",
-                Field("name", STRING),
-                Field("max_version_level", INT16),
-                Field("min_version_level", INT16),
-            )
+            "FinalizedFeatureKey",
+            Field("name", STRING),
+            Field("max_version_level", INT16),
+            Field("min_version_level", INT16),
         ),
         "3+",
         tag=2,

@@ -1,28 +1,24 @@
 """ConsumerGroupHeartbeat (key 68)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, UUID, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ConsumerGroupHeartbeatRequest",
-    Field("group_id", STRING),
-    Field("member_id", STRING),
-    Field("member_epoch", INT32),
-    Field("instance_id", STRING, nullable=True, default=None),
+    Field("group_id", STRING, entity=GROUP_ID),
+    Field("member_id", STRING, own_entity=MEMBER_ID),
+    Field("member_epoch", INT32, own_entity=GENERATION),
+    Field("instance_id", STRING, nullable=True, default=None, own_entity=INSTANCE_ID),
     Field("rack_id", STRING, nullable=True, default=None),
     Field("rebalance_timeout_ms", INT32, default=-1),
-    Field("subscribed_topic_names", Array(STRING), nullable=True, default=None),
+    Field("subscribed_topic_names", Array(STRING), nullable=True, default=None, entity=TOPIC_NAME),
     Field("subscribed_topic_regex", STRING, "1+", nullable=True, default=None),
     Field("server_assignor", STRING, nullable=True, default=None),
     Field(
         "topic_partitions",
         Array(
-            Shape(
-                "TopicPartitions",
-                Field("topic_id", UUID),
-                Field("partitions", Array(INT32)),
-            )
+            "TopicPartitions",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field("partitions", Array(INT32), own_entity=PARTITION),
         ),
         nullable=True,
         default=None,
@@ -36,8 +32,8 @@ RESPONSE = Message(
     Field("throttle_time_ms", INT32),
     Field("error_code", INT16),
     Field("error_message", STRING, nullable=True, default=None),
-    Field("member_id", STRING, nullable=True, default=None),
-    Field("member_epoch", INT32),
+    Field("member_id", STRING, nullable=True, default=None, own_entity=MEMBER_ID),
+    Field("member_epoch", INT32, own_entity=GENERATION),
     Field("heartbeat_interval_ms", INT32),
     Field(
         "assignment",
@@ -46,11 +42,9 @@ RESPONSE = Message(
             Field(
                 "topic_partitions",
                 Array(
-                    Shape(
-                        "TopicPartitions",
-                        Field("topic_id", UUID),
-                        Field("partitions", Array(INT32)),
-                    )
+                    "TopicPartitions",
+                    Field("topic_id", UUID, own_entity=TOPIC_ID),
+                    Field("partitions", Array(INT32), own_entity=PARTITION),
                 ),
             ),
         ),

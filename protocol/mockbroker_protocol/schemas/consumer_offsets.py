@@ -1,37 +1,6 @@
 """Keys and values of the records in `__consumer_offsets`."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BYTES,
-    INT8,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
-
-LEGACY_OFFSET_COMMIT_KEY = Message(
-    "LegacyOffsetCommitKey",
-    Field("group", STRING),
-    Field("topic", STRING),
-    Field("partition", INT32),
-    versions="0",
-    flexible="none",
-)
-
-LEGACY_OFFSET_COMMIT_VALUE = Message(
-    "LegacyOffsetCommitValue",
-    Field("offset", INT64),
-    Field("metadata", STRING),
-    Field("commit_timestamp", INT64),
-    versions="0",
-    flexible="none",
-)
+from mockbroker_protocol.declare import *
 
 OFFSET_COMMIT_KEY = Message(
     "OffsetCommitKey",
@@ -71,17 +40,15 @@ GROUP_METADATA_VALUE = Message(
     Field(
         "members",
         Array(
-            Shape(
-                "MemberMetadata",
-                Field("member_id", STRING),
-                Field("group_instance_id", STRING, "3+", nullable=True, default=None),
-                Field("client_id", STRING),
-                Field("client_host", STRING),
-                Field("rebalance_timeout", INT32, "1+", default=-1),
-                Field("session_timeout", INT32),
-                Field("subscription", BYTES),
-                Field("assignment", BYTES),
-            )
+            "MemberMetadata",
+            Field("member_id", STRING),
+            Field("group_instance_id", STRING, "3+", nullable=True, default=None),
+            Field("client_id", STRING),
+            Field("client_host", STRING),
+            Field("rebalance_timeout", INT32, "1+", default=-1),
+            Field("session_timeout", INT32),
+            Field("subscription", BYTES),
+            Field("assignment", BYTES),
         ),
     ),
     versions="0-4",
@@ -115,22 +82,18 @@ CONSUMER_GROUP_PARTITION_METADATA_VALUE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "TopicMetadata",
-                Field("topic_id", UUID),
-                Field("topic_name", STRING),
-                Field("num_partitions", INT32),
-                Field(
-                    "partition_metadata",
-                    Array(
-                        Shape(
-                            "PartitionMetadata",
-                            Field("partition", INT32),
-                            Field("racks", Array(STRING)),
-                        )
-                    ),
+            "TopicMetadata",
+            Field("topic_id", UUID),
+            Field("topic_name", STRING),
+            Field("num_partitions", INT32),
+            Field(
+                "partition_metadata",
+                Array(
+                    "PartitionMetadata",
+                    Field("partition", INT32),
+                    Field("racks", Array(STRING)),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",
@@ -163,11 +126,9 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE = Message(
             Field(
                 "supported_protocols",
                 Array(
-                    Shape(
-                        "ClassicProtocol",
-                        Field("name", STRING),
-                        Field("metadata", BYTES),
-                    )
+                    "ClassicProtocol",
+                    Field("name", STRING),
+                    Field("metadata", BYTES),
                 ),
             ),
         ),
@@ -206,11 +167,9 @@ CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = Message(
     Field(
         "topic_partitions",
         Array(
-            Shape(
-                "TopicPartition",
-                Field("topic_id", UUID),
-                Field("partitions", Array(INT32)),
-            )
+            "TopicPartition",
+            Field("topic_id", UUID),
+            Field("partitions", Array(INT32)),
         ),
     ),
     versions="0",
@@ -261,8 +220,6 @@ CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = Message(
 )
 
 MESSAGES = (
-    LEGACY_OFFSET_COMMIT_KEY,
-    LEGACY_OFFSET_COMMIT_VALUE,
     OFFSET_COMMIT_KEY,
     OFFSET_COMMIT_VALUE,
     GROUP_METADATA_KEY,

@@ -3,14 +3,12 @@
 On the wire an int16 version stands before each (`consumer_protocol` reads and writes it).
 """
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import BYTES, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 TOPIC_PARTITION = Shape(
     "TopicPartition",
-    Field("topic", STRING),
-    Field("partitions", Array(INT32)),
+    Field("topic", STRING, entity=TOPIC_NAME),
+    Field("partitions", Array(INT32), own_entity=PARTITION),
 )
 
 CONSUMER_PROTOCOL_SUBSCRIPTION = Message(
@@ -22,7 +20,7 @@ CONSUMER_PROTOCOL_SUBSCRIPTION = Message(
         Array(TOPIC_PARTITION),
         "1+",
     ),
-    Field("generation_id", INT32, "2+", default=-1),
+    Field("generation_id", INT32, "2+", default=-1, own_entity=GENERATION),
     Field("rack_id", STRING, "3+", nullable=True, default=None),
     versions="0-3",
     flexible="none",

@@ -1,24 +1,20 @@
 """CreateAcls (key 30)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT8, INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "CreateAclsRequest",
     Field(
         "creations",
         Array(
-            Shape(
-                "AclCreation",
-                Field("resource_type", INT8),
-                Field("resource_name", STRING),
-                Field("resource_pattern_type", INT8, default=3),
-                Field("principal", STRING),
-                Field("host", STRING),
-                Field("operation", INT8),
-                Field("permission_type", INT8),
-            )
+            "AclCreation",
+            Field("resource_type", INT8),
+            Field("resource_name", STRING),
+            Field("resource_pattern_type", INT8, default=3),
+            Field("principal", STRING),
+            Field("host", STRING),
+            Field("operation", INT8),
+            Field("permission_type", INT8),
         ),
     ),
     versions="1-3",
@@ -31,11 +27,9 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "AclCreationResult",
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True),
-            )
+            "AclCreationResult",
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True),
         ),
     ),
     versions="1-3",

@@ -1,18 +1,6 @@
 """CreateDelegationToken (key 38)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BYTES,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "CreateDelegationTokenRequest",
@@ -21,11 +9,9 @@ REQUEST = Message(
     Field(
         "renewers",
         Array(
-            Shape(
-                "CreatableRenewers",
-                Field("principal_type", STRING),
-                Field("principal_name", STRING),
-            )
+            "CreatableRenewers",
+            Field("principal_type", STRING),
+            Field("principal_name", STRING),
         ),
     ),
     Field("max_lifetime_ms", INT64),

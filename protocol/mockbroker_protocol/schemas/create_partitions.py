@@ -1,29 +1,23 @@
 """CreatePartitions (key 37)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import BOOL, INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "CreatePartitionsRequest",
     Field(
         "topics",
         Array(
-            Shape(
-                "CreatePartitionsTopic",
-                Field("name", STRING),
-                Field("count", INT32),
-                Field(
-                    "assignments",
-                    Array(
-                        Shape(
-                            "CreatePartitionsAssignment",
-                            Field("broker_ids", Array(INT32)),
-                        )
-                    ),
-                    nullable=True,
+            "CreatePartitionsTopic",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field("count", INT32),
+            Field(
+                "assignments",
+                Array(
+                    "CreatePartitionsAssignment",
+                    Field("broker_ids", Array(INT32), entity=BROKER_ID),
                 ),
-            )
+                nullable=True,
+            ),
         ),
     ),
     Field("timeout_ms", INT32),
@@ -38,12 +32,10 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "CreatePartitionsTopicResult",
-                Field("name", STRING),
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True, default=None),
-            )
+            "CreatePartitionsTopicResult",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True, default=None),
         ),
     ),
     versions="0-3",

@@ -1,12 +1,10 @@
 """DeleteGroups (key 42)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DeleteGroupsRequest",
-    Field("groups_names", Array(STRING)),
+    Field("groups_names", Array(STRING), entity=GROUP_ID),
     versions="0-2",
     flexible="2+",
 )
@@ -17,11 +15,9 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "DeletableGroupResult",
-                Field("group_id", STRING),
-                Field("error_code", INT16),
-            )
+            "DeletableGroupResult",
+            Field("group_id", STRING, entity=GROUP_ID),
+            Field("error_code", INT16),
         ),
     ),
     versions="0-2",

@@ -1,28 +1,22 @@
 """DeleteRecords (key 21)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, INT64, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DeleteRecordsRequest",
     Field(
         "topics",
         Array(
-            Shape(
-                "DeleteRecordsTopic",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "DeleteRecordsPartition",
-                            Field("partition_index", INT32),
-                            Field("offset", INT64),
-                        )
-                    ),
+            "DeleteRecordsTopic",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "DeleteRecordsPartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("offset", INT64),
                 ),
-            )
+            ),
         ),
     ),
     Field("timeout_ms", INT32),
@@ -36,21 +30,17 @@ RESPONSE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "DeleteRecordsTopicResult",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "DeleteRecordsPartitionResult",
-                            Field("partition_index", INT32),
-                            Field("low_watermark", INT64),
-                            Field("error_code", INT16),
-                        )
-                    ),
+            "DeleteRecordsTopicResult",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "DeleteRecordsPartitionResult",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("low_watermark", INT64),
+                    Field("error_code", INT16),
                 ),
-            )
+            ),
         ),
     ),
     versions="0-2",

@@ -1,19 +1,15 @@
 """DeleteShareGroupOffsets (key 92)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, UUID, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DeleteShareGroupOffsetsRequest",
-    Field("group_id", STRING),
+    Field("group_id", STRING, entity=GROUP_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "DeleteShareGroupOffsetsRequestTopic",
-                Field("topic_name", STRING),
-            )
+            "DeleteShareGroupOffsetsRequestTopic",
+            Field("topic_name", STRING, entity=TOPIC_NAME),
         ),
     ),
     versions="0",
@@ -28,13 +24,11 @@ RESPONSE = Message(
     Field(
         "responses",
         Array(
-            Shape(
-                "DeleteShareGroupOffsetsResponseTopic",
-                Field("topic_name", STRING),
-                Field("topic_id", UUID),
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True, default=None),
-            )
+            "DeleteShareGroupOffsetsResponseTopic",
+            Field("topic_name", STRING, entity=TOPIC_NAME),
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True, default=None),
         ),
     ),
     versions="0",

@@ -1,28 +1,22 @@
 """DeleteShareGroupState (key 86)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, UUID, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DeleteShareGroupStateRequest",
-    Field("group_id", STRING),
+    Field("group_id", STRING, own_entity=GROUP_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "DeleteStateData",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "PartitionData",
-                            Field("partition", INT32),
-                        )
-                    ),
+            "DeleteStateData",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionData",
+                    Field("partition", INT32, own_entity=PARTITION),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",
@@ -34,21 +28,17 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "DeleteStateResult",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "PartitionResult",
-                            Field("partition", INT32),
-                            Field("error_code", INT16),
-                            Field("error_message", STRING, nullable=True, default=None),
-                        )
-                    ),
+            "DeleteStateResult",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionResult",
+                    Field("partition", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable=True, default=None),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",

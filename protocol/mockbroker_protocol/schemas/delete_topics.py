@@ -1,23 +1,19 @@
 """DeleteTopics (key 20)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, UUID, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DeleteTopicsRequest",
     Field(
         "topics",
         Array(
-            Shape(
-                "DeleteTopicState",
-                Field("name", STRING, nullable=True, default=None),
-                Field("topic_id", UUID),
-            )
+            "DeleteTopicState",
+            Field("name", STRING, nullable=True, default=None, entity=TOPIC_NAME),
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
         ),
         "6+",
     ),
-    Field("topic_names", Array(STRING), "1-5"),
+    Field("topic_names", Array(STRING), "1-5", entity=TOPIC_NAME),
     Field("timeout_ms", INT32),
     versions="1-6",
     flexible="4+",
@@ -29,13 +25,11 @@ RESPONSE = Message(
     Field(
         "responses",
         Array(
-            Shape(
-                "DeletableTopicResult",
-                Field("name", STRING, nullable="6+"),
-                Field("topic_id", UUID, "6+"),
-                Field("error_code", INT16),
-                Field("error_message", STRING, "5+", nullable=True, default=None),
-            )
+            "DeletableTopicResult",
+            Field("name", STRING, nullable="6+", entity=TOPIC_NAME),
+            Field("topic_id", UUID, "6+", own_entity=TOPIC_ID),
+            Field("error_code", INT16),
+            Field("error_message", STRING, "5+", nullable=True, default=None),
         ),
     ),
     versions="1-6",

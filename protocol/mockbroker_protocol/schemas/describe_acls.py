@@ -1,8 +1,6 @@
 """DescribeAcls (key 29)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT8, INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeAclsRequest",
@@ -25,24 +23,20 @@ RESPONSE = Message(
     Field(
         "resources",
         Array(
-            Shape(
-                "DescribeAclsResource",
-                Field("resource_type", INT8),
-                Field("resource_name", STRING),
-                Field("pattern_type", INT8, default=3),
-                Field(
-                    "acls",
-                    Array(
-                        Shape(
-                            "AclDescription",
-                            Field("principal", STRING),
-                            Field("host", STRING),
-                            Field("operation", INT8),
-                            Field("permission_type", INT8),
-                        )
-                    ),
+            "DescribeAclsResource",
+            Field("resource_type", INT8),
+            Field("resource_name", STRING),
+            Field("pattern_type", INT8, default=3),
+            Field(
+                "acls",
+                Array(
+                    "AclDescription",
+                    Field("principal", STRING),
+                    Field("host", STRING),
+                    Field("operation", INT8),
+                    Field("permission_type", INT8),
                 ),
-            )
+            ),
         ),
     ),
     versions="1-3",

@@ -1,31 +1,16 @@
 """DescribeClientQuotas (key 48)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    FLOAT64,
-    INT8,
-    INT16,
-    INT32,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeClientQuotasRequest",
     Field(
         "components",
         Array(
-            Shape(
-                "ComponentData",
-                Field("entity_type", STRING),
-                Field("match_type", INT8),
-                Field("match", STRING, nullable=True),
-            )
+            "ComponentData",
+            Field("entity_type", STRING),
+            Field("match_type", INT8),
+            Field("match", STRING, nullable=True),
         ),
     ),
     Field("strict", BOOL),
@@ -41,29 +26,23 @@ RESPONSE = Message(
     Field(
         "entries",
         Array(
-            Shape(
-                "EntryData",
-                Field(
-                    "entity",
-                    Array(
-                        Shape(
-                            "EntityData",
-                            Field("entity_type", STRING),
-                            Field("entity_name", STRING, nullable=True),
-                        )
-                    ),
+            "EntryData",
+            Field(
+                "entity",
+                Array(
+                    "EntityData",
+                    Field("entity_type", STRING),
+                    Field("entity_name", STRING, nullable=True),
                 ),
-                Field(
-                    "values",
-                    Array(
-                        Shape(
-                            "ValueData",
-                            Field("key", STRING),
-                            Field("value", FLOAT64),
-                        )
-                    ),
+            ),
+            Field(
+                "values",
+                Array(
+                    "ValueData",
+                    Field("key", STRING),
+                    Field("value", FLOAT64),
                 ),
-            )
+            ),
         ),
         nullable=True,
     ),

@@ -1,18 +1,6 @@
 """DescribeCluster (key 60)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT8,
-    INT16,
-    INT32,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeClusterRequest",
@@ -30,18 +18,16 @@ RESPONSE = Message(
     Field("error_message", STRING, nullable=True, default=None),
     Field("endpoint_type", INT8, "1+", default=1),
     Field("cluster_id", STRING),
-    Field("controller_id", INT32, default=-1),
+    Field("controller_id", INT32, default=-1, entity=BROKER_ID),
     Field(
         "brokers",
         Array(
-            Shape(
-                "DescribeClusterBroker",
-                Field("broker_id", INT32),
-                Field("host", STRING),
-                Field("port", INT32),
-                Field("rack", STRING, nullable=True, default=None),
-                Field("is_fenced", BOOL, "2+"),
-            )
+            "DescribeClusterBroker",
+            Field("broker_id", INT32, entity=BROKER_ID),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("rack", STRING, nullable=True, default=None),
+            Field("is_fenced", BOOL, "2+"),
         ),
     ),
     Field("cluster_authorized_operations", INT32, default=-2147483648),

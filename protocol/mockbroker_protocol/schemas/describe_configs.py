@@ -1,30 +1,16 @@
 """DescribeConfigs (key 32)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT8,
-    INT16,
-    INT32,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeConfigsRequest",
     Field(
         "resources",
         Array(
-            Shape(
-                "DescribeConfigsResource",
-                Field("resource_type", INT8),
-                Field("resource_name", STRING),
-                Field("configuration_keys", Array(STRING), nullable=True),
-            )
+            "DescribeConfigsResource",
+            Field("resource_type", INT8),
+            Field("resource_name", STRING, own_entity=CONFIG_RESOURCE),
+            Field("configuration_keys", Array(STRING), nullable=True),
         ),
     ),
     Field("include_synonyms", BOOL),
@@ -39,39 +25,33 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "DescribeConfigsResult",
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True),
-                Field("resource_type", INT8),
-                Field("resource_name", STRING),
-                Field(
-                    "configs",
-                    Array(
-                        Shape(
-                            "DescribeConfigsResourceResult",
+            "DescribeConfigsResult",
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True),
+            Field("resource_type", INT8),
+            Field("resource_name", STRING, own_entity=CONFIG_RESOURCE),
+            Field(
+                "configs",
+                Array(
+                    "DescribeConfigsResourceResult",
+                    Field("name", STRING),
+                    Field("value", STRING, nullable=True),
+                    Field("read_only", BOOL),
+                    Field("config_source", INT8, default=-1),
+                    Field("is_sensitive", BOOL),
+                    Field(
+                        "synonyms",
+                        Array(
+                            "DescribeConfigsSynonym",
                             Field("name", STRING),
                             Field("value", STRING, nullable=True),
-                            Field("read_only", BOOL),
-                            Field("config_source", INT8, default=-1),
-                            Field("is_sensitive", BOOL),
-                            Field(
-                                "synonyms",
-                                Array(
-                                    Shape(
-                                        "DescribeConfigsSynonym",
-                                        Field("name", STRING),
-                                        Field("value", STRING, nullable=True),
-                                        Field("source", INT8),
-                                    )
-                                ),
-                            ),
-                            Field("config_type", INT8, "3+"),
-                            Field("documentation", STRING, "3+", nullable=True),
-                        )
+                            Field("source", INT8),
+                        ),
                     ),
+                    Field("config_type", INT8, "3+"),
+                    Field("documentation", STRING, "3+", nullable=True),
                 ),
-            )
+            ),
         ),
     ),
     versions="1-4",

@@ -1,29 +1,15 @@
 """DescribeDelegationToken (key 41)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BYTES,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeDelegationTokenRequest",
     Field(
         "owners",
         Array(
-            Shape(
-                "DescribeDelegationTokenOwner",
-                Field("principal_type", STRING),
-                Field("principal_name", STRING),
-            )
+            "DescribeDelegationTokenOwner",
+            Field("principal_type", STRING),
+            Field("principal_name", STRING),
         ),
         nullable=True,
     ),
@@ -37,28 +23,24 @@ RESPONSE = Message(
     Field(
         "tokens",
         Array(
-            Shape(
-                "DescribedDelegationToken",
-                Field("principal_type", STRING),
-                Field("principal_name", STRING),
-                Field("token_requester_principal_type", STRING, "3+"),
-                Field("token_requester_principal_name", STRING, "3+"),
-                Field("issue_timestamp", INT64),
-                Field("expiry_timestamp", INT64),
-                Field("max_timestamp", INT64),
-                Field("token_id", STRING),
-                Field("hmac", BYTES),
-                Field(
-                    "renewers",
-                    Array(
-                        Shape(
-                            "DescribedDelegationTokenRenewer",
-                            Field("principal_type", STRING),
-                            Field("principal_name", STRING),
-                        )
-                    ),
+            "DescribedDelegationToken",
+            Field("principal_type", STRING),
+            Field("principal_name", STRING),
+            Field("token_requester_principal_type", STRING, "3+"),
+            Field("token_requester_principal_name", STRING, "3+"),
+            Field("issue_timestamp", INT64),
+            Field("expiry_timestamp", INT64),
+            Field("max_timestamp", INT64),
+            Field("token_id", STRING),
+            Field("hmac", BYTES),
+            Field(
+                "renewers",
+                Array(
+                    "DescribedDelegationTokenRenewer",
+                    Field("principal_type", STRING),
+                    Field("principal_name", STRING),
                 ),
-            )
+            ),
         ),
     ),
     Field("throttle_time_ms", INT32),

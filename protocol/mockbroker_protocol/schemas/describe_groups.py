@@ -1,22 +1,10 @@
 """DescribeGroups (key 15)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    BYTES,
-    INT16,
-    INT32,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeGroupsRequest",
-    Field("groups", Array(STRING)),
+    Field("groups", Array(STRING), entity=GROUP_ID),
     Field("include_authorized_operations", BOOL, "3+"),
     versions="0-6",
     flexible="5+",
@@ -28,30 +16,33 @@ RESPONSE = Message(
     Field(
         "groups",
         Array(
-            Shape(
-                "DescribedGroup",
-                Field("error_code", INT16),
-                Field("error_message", STRING, "6+", nullable=True, default=None),
-                Field("group_id", STRING),
-                Field("group_state", STRING),
-                Field("protocol_type", STRING),
-                Field("protocol_data", STRING),
-                Field(
-                    "members",
-                    Array(
-                        Shape(
-                            "DescribedGroupMember",
-                            Field("member_id", STRING),
-                            Field("group_instance_id", STRING, "4+", nullable=True, default=None),
-                            Field("client_id", STRING),
-                            Field("client_host", STRING),
-                            Field("member_metadata", BYTES),
-                            Field("member_assignment", BYTES),
-                        )
+            "DescribedGroup",
+            Field("error_code", INT16),
+            Field("error_message", STRING, "6+", nullable=True, default=None),
+            Field("group_id", STRING, entity=GROUP_ID),
+            Field("group_state", STRING),
+            Field("protocol_type", STRING),
+            Field("protocol_data", STRING),
+            Field(
+                "members",
+                Array(
+                    "DescribedGroupMember",
+                    Field("member_id", STRING, own_entity=MEMBER_ID),
+                    Field(
+                        "group_instance_id",
+                        STRING,
+                        "4+",
+                        nullable=True,
+                        default=None,
+                        own_entity=INSTANCE_ID,
                     ),
+                    Field("client_id", STRING),
+                    Field("client_host", STRING),
+                    Field("member_metadata", BYTES),
+                    Field("member_assignment", BYTES),
                 ),
-                Field("authorized_operations", INT32, "3+", default=-2147483648),
-            )
+            ),
+            Field("authorized_operations", INT32, "3+", default=-2147483648),
         ),
     ),
     versions="0-6",

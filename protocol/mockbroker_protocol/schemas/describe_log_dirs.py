@@ -1,31 +1,18 @@
 """DescribeLogDirs (key 35)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeLogDirsRequest",
     Field(
         "topics",
         Array(
-            Shape(
-                "DescribableLogDirTopic",
-                Field("topic", STRING),
-                Field("partitions", Array(INT32)),
-            )
+            "DescribableLogDirTopic",
+            Field("topic", STRING, entity=TOPIC_NAME),
+            Field("partitions", Array(INT32), own_entity=PARTITION),
         ),
         nullable=True,
+        null_is_all=True,
     ),
     versions="1-5",
     flexible="2+",
@@ -38,35 +25,29 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "DescribeLogDirsResult",
-                Field("error_code", INT16),
-                Field("log_dir", STRING),
-                Field(
-                    "topics",
-                    Array(
-                        Shape(
-                            "DescribeLogDirsTopic",
-                            Field("name", STRING),
-                            Field(
-                                "partitions",
-                                Array(
-                                    Shape(
-                                        "DescribeLogDirsPartition",
-                                        Field("partition_index", INT32),
-                                        Field("partition_size", INT64),
-                                        Field("offset_lag", INT64),
-                                        Field("is_future_key", BOOL),
-                                    )
-                                ),
-                            ),
-                        )
+            "DescribeLogDirsResult",
+            Field("error_code", INT16),
+            Field("log_dir", STRING),
+            Field(
+                "topics",
+                Array(
+                    "DescribeLogDirsTopic",
+                    Field("name", STRING, entity=TOPIC_NAME),
+                    Field(
+                        "partitions",
+                        Array(
+                            "DescribeLogDirsPartition",
+                            Field("partition_index", INT32, own_entity=PARTITION),
+                            Field("partition_size", INT64),
+                            Field("offset_lag", INT64),
+                            Field("is_future_key", BOOL),
+                        ),
                     ),
                 ),
-                Field("total_bytes", INT64, "4+", default=-1),
-                Field("usable_bytes", INT64, "4+", default=-1),
-                Field("is_cordoned", BOOL, "5+"),
-            )
+            ),
+            Field("total_bytes", INT64, "4+", default=-1),
+            Field("usable_bytes", INT64, "4+", default=-1),
+            Field("is_cordoned", BOOL, "5+"),
         ),
     ),
     versions="1-5",

@@ -1,38 +1,21 @@
 """DescribeQuorum (key 55)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UINT16,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeQuorumRequest",
     Field(
         "topics",
         Array(
-            Shape(
-                "TopicData",
-                Field("topic_name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "PartitionData",
-                            Field("partition_index", INT32),
-                        )
-                    ),
+            "TopicData",
+            Field("topic_name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionData",
+                    Field("partition_index", INT32, own_entity=PARTITION),
                 ),
-            )
+            ),
         ),
     ),
     versions="0-2",
@@ -41,7 +24,7 @@ REQUEST = Message(
 
 REPLICA_STATE = Shape(
     "ReplicaState",
-    Field("replica_id", INT32),
+    Field("replica_id", INT32, entity=BROKER_ID),
     Field("replica_directory_id", UUID, "2+"),
     Field("log_end_offset", INT64),
     Field("last_fetch_timestamp", INT64, "1+", default=-1),
@@ -55,46 +38,38 @@ RESPONSE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "TopicData",
-                Field("topic_name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "PartitionData",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                            Field("error_message", STRING, "2+", nullable=True),
-                            Field("leader_id", INT32),
-                            Field("leader_epoch", INT32),
-                            Field("high_watermark", INT64),
-                            Field("current_voters", Array(REPLICA_STATE)),
-                            Field("observers", Array(REPLICA_STATE)),
-                        )
-                    ),
+            "TopicData",
+            Field("topic_name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionData",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, "2+", nullable=True),
+                    Field("leader_id", INT32, entity=BROKER_ID),
+                    Field("leader_epoch", INT32),
+                    Field("high_watermark", INT64),
+                    Field("current_voters", Array(REPLICA_STATE)),
+                    Field("observers", Array(REPLICA_STATE)),
                 ),
-            )
+            ),
         ),
     ),
     Field(
         "nodes",
         Array(
-            Shape(
-                "Node",
-                Field("node_id", INT32),
-                Field(
-                    "listeners",
-                    Array(
-                        Shape(
-                            "Listener",
-                            Field("name", STRING),
-                            Field("host", STRING),
-                            Field("port", UINT16),
-                        )
-                    ),
+            "Node",
+            Field("node_id", INT32, entity=BROKER_ID),
+            Field(
+                "listeners",
+                Array(
+                    "Listener",
+                    Field("name", STRING),
+                    Field("host", STRING),
+                    Field("port", UINT16),
                 ),
-            )
+            ),
         ),
         "2+",
     ),

@@ -1,39 +1,24 @@
 """DescribeShareGroupOffsets (key 90)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeShareGroupOffsetsRequest",
     Field(
         "groups",
         Array(
-            Shape(
-                "DescribeShareGroupOffsetsRequestGroup",
-                Field("group_id", STRING),
-                Field(
-                    "topics",
-                    Array(
-                        Shape(
-                            "DescribeShareGroupOffsetsRequestTopic",
-                            Field("topic_name", STRING),
-                            Field("partitions", Array(INT32)),
-                        )
-                    ),
-                    nullable=True,
+            "DescribeShareGroupOffsetsRequestGroup",
+            Field("group_id", STRING, entity=GROUP_ID),
+            Field(
+                "topics",
+                Array(
+                    "DescribeShareGroupOffsetsRequestTopic",
+                    Field("topic_name", STRING, entity=TOPIC_NAME),
+                    Field("partitions", Array(INT32), own_entity=PARTITION),
                 ),
-            )
+                nullable=True,
+                null_is_all=True,
+            ),
         ),
     ),
     versions="0-1",
@@ -46,36 +31,30 @@ RESPONSE = Message(
     Field(
         "groups",
         Array(
-            Shape(
-                "DescribeShareGroupOffsetsResponseGroup",
-                Field("group_id", STRING),
-                Field(
-                    "topics",
-                    Array(
-                        Shape(
-                            "DescribeShareGroupOffsetsResponseTopic",
-                            Field("topic_name", STRING),
-                            Field("topic_id", UUID),
-                            Field(
-                                "partitions",
-                                Array(
-                                    Shape(
-                                        "DescribeShareGroupOffsetsResponsePartition",
-                                        Field("partition_index", INT32),
-                                        Field("start_offset", INT64),
-                                        Field("leader_epoch", INT32),
-                                        Field("lag", INT64, "1+", default=-1),
-                                        Field("error_code", INT16),
-                                        Field("error_message", STRING, nullable=True, default=None),
-                                    )
-                                ),
-                            ),
-                        )
+            "DescribeShareGroupOffsetsResponseGroup",
+            Field("group_id", STRING, entity=GROUP_ID),
+            Field(
+                "topics",
+                Array(
+                    "DescribeShareGroupOffsetsResponseTopic",
+                    Field("topic_name", STRING, entity=TOPIC_NAME),
+                    Field("topic_id", UUID, own_entity=TOPIC_ID),
+                    Field(
+                        "partitions",
+                        Array(
+                            "DescribeShareGroupOffsetsResponsePartition",
+                            Field("partition_index", INT32, own_entity=PARTITION),
+                            Field("start_offset", INT64),
+                            Field("leader_epoch", INT32),
+                            Field("lag", INT64, "1+", default=-1),
+                            Field("error_code", INT16),
+                            Field("error_message", STRING, nullable=True, default=None),
+                        ),
                     ),
                 ),
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True, default=None),
-            )
+            ),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True, default=None),
         ),
     ),
     versions="0-1",

@@ -1,28 +1,14 @@
 """DescribeTopicPartitions (key 75)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT16,
-    INT32,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeTopicPartitionsRequest",
     Field(
         "topics",
         Array(
-            Shape(
-                "TopicRequest",
-                Field("name", STRING),
-            )
+            "TopicRequest",
+            Field("name", STRING, entity=TOPIC_NAME),
         ),
     ),
     Field("response_partition_limit", INT32, default=2000),
@@ -30,8 +16,8 @@ REQUEST = Message(
         "cursor",
         Shape(
             "Cursor",
-            Field("topic_name", STRING),
-            Field("partition_index", INT32),
+            Field("topic_name", STRING, entity=TOPIC_NAME),
+            Field("partition_index", INT32, own_entity=PARTITION),
         ),
         nullable=True,
         default=None,
@@ -46,44 +32,47 @@ RESPONSE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "DescribeTopicPartitionsResponseTopic",
-                Field("error_code", INT16),
-                Field("name", STRING, nullable=True),
-                Field("topic_id", UUID),
-                Field("is_internal", BOOL),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "DescribeTopicPartitionsResponsePartition",
-                            Field("error_code", INT16),
-                            Field("partition_index", INT32),
-                            Field("leader_id", INT32),
-                            Field("leader_epoch", INT32, default=-1),
-                            Field("replica_nodes", Array(INT32)),
-                            Field("isr_nodes", Array(INT32)),
-                            Field(
-                                "eligible_leader_replicas",
-                                Array(INT32),
-                                nullable=True,
-                                default=None,
-                            ),
-                            Field("last_known_elr", Array(INT32), nullable=True, default=None),
-                            Field("offline_replicas", Array(INT32)),
-                        )
+            "DescribeTopicPartitionsResponseTopic",
+            Field("error_code", INT16),
+            Field("name", STRING, nullable=True, entity=TOPIC_NAME),
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field("is_internal", BOOL),
+            Field(
+                "partitions",
+                Array(
+                    "DescribeTopicPartitionsResponsePartition",
+                    Field("error_code", INT16),
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("leader_id", INT32, entity=BROKER_ID),
+                    Field("leader_epoch", INT32, default=-1),
+                    Field("replica_nodes", Array(INT32), entity=BROKER_ID),
+                    Field("isr_nodes", Array(INT32), entity=BROKER_ID),
+                    Field(
+                        "eligible_leader_replicas",
+                        Array(INT32),
+                        nullable=True,
+                        default=None,
+                        entity=BROKER_ID,
                     ),
+                    Field(
+                        "last_known_elr",
+                        Array(INT32),
+                        nullable=True,
+                        default=None,
+                        entity=BROKER_ID,
+                    ),
+                    Field("offline_replicas", Array(INT32), entity=BROKER_ID),
                 ),
-                Field("topic_authorized_operations", INT32, default=-2147483648),
-            )
+            ),
+            Field("topic_authorized_operations", INT32, default=-2147483648),
         ),
     ),
     Field(
         "next_cursor",
         Shape(
             "Cursor",
-            Field("topic_name", STRING),
-            Field("partition_index", INT32),
+            Field("topic_name", STRING, entity=TOPIC_NAME),
+            Field("partition_index", INT32, own_entity=PARTITION),
         ),
         nullable=True,
         default=None,

@@ -1,12 +1,10 @@
 """DescribeTransactions (key 65)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, INT64, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeTransactionsRequest",
-    Field("transactional_ids", Array(STRING)),
+    Field("transactional_ids", Array(STRING), entity=TRANSACTIONAL_ID),
     versions="0",
     flexible="0+",
 )
@@ -17,26 +15,22 @@ RESPONSE = Message(
     Field(
         "transaction_states",
         Array(
-            Shape(
-                "TransactionState",
-                Field("error_code", INT16),
-                Field("transactional_id", STRING),
-                Field("transaction_state", STRING),
-                Field("transaction_timeout_ms", INT32),
-                Field("transaction_start_time_ms", INT64),
-                Field("producer_id", INT64),
-                Field("producer_epoch", INT16),
-                Field(
-                    "topics",
-                    Array(
-                        Shape(
-                            "TopicData",
-                            Field("topic", STRING),
-                            Field("partitions", Array(INT32)),
-                        )
-                    ),
+            "TransactionState",
+            Field("error_code", INT16),
+            Field("transactional_id", STRING, entity=TRANSACTIONAL_ID),
+            Field("transaction_state", STRING),
+            Field("transaction_timeout_ms", INT32),
+            Field("transaction_start_time_ms", INT64),
+            Field("producer_id", INT64, entity=PRODUCER_ID),
+            Field("producer_epoch", INT16, own_entity=PRODUCER_EPOCH),
+            Field(
+                "topics",
+                Array(
+                    "TopicData",
+                    Field("topic", STRING, entity=TOPIC_NAME),
+                    Field("partitions", Array(INT32), own_entity=PARTITION),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",

@@ -1,18 +1,14 @@
 """DescribeUserScramCredentials (key 50)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT8, INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "DescribeUserScramCredentialsRequest",
     Field(
         "users",
         Array(
-            Shape(
-                "UserName",
-                Field("name", STRING),
-            )
+            "UserName",
+            Field("name", STRING),
         ),
         nullable=True,
     ),
@@ -28,22 +24,18 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "DescribeUserScramCredentialsResult",
-                Field("user", STRING),
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True),
-                Field(
-                    "credential_infos",
-                    Array(
-                        Shape(
-                            "CredentialInfo",
-                            Field("mechanism", INT8),
-                            Field("iterations", INT32),
-                        )
-                    ),
+            "DescribeUserScramCredentialsResult",
+            Field("user", STRING),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True),
+            Field(
+                "credential_infos",
+                Array(
+                    "CredentialInfo",
+                    Field("mechanism", INT8),
+                    Field("iterations", INT32),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",

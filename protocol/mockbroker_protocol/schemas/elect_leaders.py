@@ -1,8 +1,6 @@
 """ElectLeaders (key 43)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT8, INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ElectLeadersRequest",
@@ -10,13 +8,12 @@ REQUEST = Message(
     Field(
         "topic_partitions",
         Array(
-            Shape(
-                "TopicPartitions",
-                Field("topic", STRING),
-                Field("partitions", Array(INT32)),
-            )
+            "TopicPartitions",
+            Field("topic", STRING, entity=TOPIC_NAME),
+            Field("partitions", Array(INT32), own_entity=PARTITION),
         ),
         nullable=True,
+        null_is_all=True,
     ),
     Field("timeout_ms", INT32, default=60000),
     versions="0-2",
@@ -30,21 +27,17 @@ RESPONSE = Message(
     Field(
         "replica_election_results",
         Array(
-            Shape(
-                "ReplicaElectionResult",
-                Field("topic", STRING),
-                Field(
-                    "partition_result",
-                    Array(
-                        Shape(
-                            "PartitionResult",
-                            Field("partition_id", INT32),
-                            Field("error_code", INT16),
-                            Field("error_message", STRING, nullable=True),
-                        )
-                    ),
+            "ReplicaElectionResult",
+            Field("topic", STRING, entity=TOPIC_NAME),
+            Field(
+                "partition_result",
+                Array(
+                    "PartitionResult",
+                    Field("partition_id", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable=True),
                 ),
-            )
+            ),
         ),
     ),
     versions="0-2",

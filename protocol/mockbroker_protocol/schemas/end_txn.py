@@ -1,14 +1,12 @@
 """EndTxn (key 26)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import BOOL, INT16, INT32, INT64, STRING, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "EndTxnRequest",
-    Field("transactional_id", STRING),
-    Field("producer_id", INT64),
-    Field("producer_epoch", INT16),
+    Field("transactional_id", STRING, entity=TRANSACTIONAL_ID),
+    Field("producer_id", INT64, entity=PRODUCER_ID),
+    Field("producer_epoch", INT16, own_entity=PRODUCER_EPOCH),
     Field("committed", BOOL),
     versions="0-5",
     flexible="3+",
@@ -18,8 +16,8 @@ RESPONSE = Message(
     "EndTxnResponse",
     Field("throttle_time_ms", INT32),
     Field("error_code", INT16),
-    Field("producer_id", INT64, "5+", default=-1),
-    Field("producer_epoch", INT16, "5+", default=-1),
+    Field("producer_id", INT64, "5+", default=-1, entity=PRODUCER_ID),
+    Field("producer_epoch", INT16, "5+", default=-1, own_entity=PRODUCER_EPOCH),
     versions="0-5",
     flexible="3+",
 )

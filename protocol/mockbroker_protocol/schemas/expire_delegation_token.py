@@ -1,8 +1,6 @@
 """ExpireDelegationToken (key 40)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import BYTES, INT16, INT32, INT64, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ExpireDelegationTokenRequest",

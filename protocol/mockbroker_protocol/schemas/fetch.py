@@ -1,30 +1,16 @@
 """Fetch (key 1)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    RECORDS,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "FetchRequest",
     Field("cluster_id", STRING, "12+", nullable=True, tag=0, default=None),
-    Field("replica_id", INT32, "4-14", default=-1),
+    Field("replica_id", INT32, "4-14", default=-1, entity=BROKER_ID),
     Field(
         "replica_state",
         Shape(
             "ReplicaState",
-            Field("replica_id", INT32, default=-1),
+            Field("replica_id", INT32, default=-1, entity=BROKER_ID),
             Field("replica_epoch", INT64, default=-1),
         ),
         "15+",
@@ -39,40 +25,32 @@ REQUEST = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "FetchTopic",
-                Field("topic", STRING, "4-12"),
-                Field("topic_id", UUID, "13+"),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "FetchPartition",
-                            Field("partition", INT32),
-                            Field("current_leader_epoch", INT32, "9+", default=-1),
-                            Field("fetch_offset", INT64),
-                            Field("last_fetched_epoch", INT32, "12+", default=-1),
-                            Field("log_start_offset", INT64, "5+", default=-1),
-                            Field("partition_max_bytes", INT32),
-                            Field("replica_directory_id", UUID, "17+", tag=0),
-                            Field(
-                                "high_watermark", INT64, "18+", tag=1, default=9223372036854775807
-                            ),
-                        )
-                    ),
+            "FetchTopic",
+            Field("topic", STRING, "4-12", entity=TOPIC_NAME),
+            Field("topic_id", UUID, "13+", own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "FetchPartition",
+                    Field("partition", INT32, own_entity=PARTITION),
+                    Field("current_leader_epoch", INT32, "9+", default=-1),
+                    Field("fetch_offset", INT64),
+                    Field("last_fetched_epoch", INT32, "12+", default=-1),
+                    Field("log_start_offset", INT64, "5+", default=-1),
+                    Field("partition_max_bytes", INT32),
+                    Field("replica_directory_id", UUID, "17+", tag=0),
+                    Field("high_watermark", INT64, "18+", tag=1, default=9223372036854775807),
                 ),
-            )
+            ),
         ),
     ),
     Field(
         "forgotten_topics_data",
         Array(
-            Shape(
-                "ForgottenTopic",
-                Field("topic", STRING, "7-12"),
-                Field("topic_id", UUID, "13+"),
-                Field("partitions", Array(INT32)),
-            )
+            "ForgottenTopic",
+            Field("topic", STRING, "7-12", entity=TOPIC_NAME),
+            Field("topic_id", UUID, "13+", own_entity=TOPIC_ID),
+            Field("partitions", Array(INT32), own_entity=PARTITION),
         ),
         "7+",
     ),
@@ -89,79 +67,71 @@ RESPONSE = Message(
     Field(
         "responses",
         Array(
-            Shape(
-                "FetchableTopicResponse",
-                Field("topic", STRING, "4-12"),
-                Field("topic_id", UUID, "13+"),
-                Field(
-                    "partitions",
-                    Array(
+            "FetchableTopicResponse",
+            Field("topic", STRING, "4-12", entity=TOPIC_NAME),
+            Field("topic_id", UUID, "13+", own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionData",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("high_watermark", INT64),
+                    Field("last_stable_offset", INT64, default=-1),
+                    Field("log_start_offset", INT64, "5+", default=-1),
+                    Field(
+                        "diverging_epoch",
                         Shape(
-                            "PartitionData",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                            Field("high_watermark", INT64),
-                            Field("last_stable_offset", INT64, default=-1),
-                            Field("log_start_offset", INT64, "5+", default=-1),
-                            Field(
-                                "diverging_epoch",
-                                Shape(
-                                    "EpochEndOffset",
-                                    Field("epoch", INT32, default=-1),
-                                    Field("end_offset", INT64, default=-1),
-                                ),
-                                "12+",
-                                tag=0,
-                            ),
-                            Field(
-                                "current_leader",
-                                Shape(
-                                    "LeaderIdAndEpoch",
-                                    Field("leader_id", INT32, default=-1),
-                                    Field("leader_epoch", INT32, default=-1),
-                                ),
-                                "12+",
-                                tag=1,
-                            ),
-                            Field(
-                                "snapshot_id",
-                                Shape(
-                                    "SnapshotId",
-                                    Field("end_offset", INT64, default=-1),
-                                    Field("epoch", INT32, default=-1),
-                                ),
-                                "12+",
-                                tag=2,
-                            ),
-                            Field(
-                                "aborted_transactions",
-                                Array(
-                                    Shape(
-                                        "AbortedTransaction",
-                                        Field("producer_id", INT64),
-                                        Field("first_offset", INT64),
-                                    )
-                                ),
-                                nullable=True,
-                            ),
-                            Field("preferred_read_replica", INT32, "11+", default=-1),
-                            Field("records", RECORDS, nullable=True),
-                        )
+                            "EpochEndOffset",
+                            Field("epoch", INT32, default=-1),
+                            Field("end_offset", INT64, default=-1),
+                        ),
+                        "12+",
+                        tag=0,
                     ),
+                    Field(
+                        "current_leader",
+                        Shape(
+                            "LeaderIdAndEpoch",
+                            Field("leader_id", INT32, default=-1, entity=BROKER_ID),
+                            Field("leader_epoch", INT32, default=-1),
+                        ),
+                        "12+",
+                        tag=1,
+                    ),
+                    Field(
+                        "snapshot_id",
+                        Shape(
+                            "SnapshotId",
+                            Field("end_offset", INT64, default=-1),
+                            Field("epoch", INT32, default=-1),
+                        ),
+                        "12+",
+                        tag=2,
+                    ),
+                    Field(
+                        "aborted_transactions",
+                        Array(
+                            "AbortedTransaction",
+                            Field("producer_id", INT64, entity=PRODUCER_ID),
+                            Field("first_offset", INT64),
+                        ),
+                        nullable=True,
+                    ),
+                    Field("preferred_read_replica", INT32, "11+", default=-1, entity=BROKER_ID),
+                    Field("records", RECORDS, nullable=True),
                 ),
-            )
+            ),
         ),
     ),
     Field(
         "node_endpoints",
         Array(
-            Shape(
-                "NodeEndpoint",
-                Field("node_id", INT32),
-                Field("host", STRING),
-                Field("port", INT32),
-                Field("rack", STRING, nullable=True, default=None),
-            )
+            "NodeEndpoint",
+            Field("node_id", INT32, entity=BROKER_ID),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("rack", STRING, nullable=True, default=None),
         ),
         "16+",
         tag=0,

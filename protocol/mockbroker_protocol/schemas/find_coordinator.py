@@ -1,14 +1,12 @@
 """FindCoordinator (key 10)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT8, INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "FindCoordinatorRequest",
-    Field("key", STRING, "0-3"),
+    Field("key", STRING, "0-3", own_entity=COORDINATOR),
     Field("key_type", INT8, "1+"),
-    Field("coordinator_keys", Array(STRING), "4+"),
+    Field("coordinator_keys", Array(STRING), "4+", own_entity=COORDINATOR),
     versions="0-6",
     flexible="3+",
 )
@@ -18,21 +16,19 @@ RESPONSE = Message(
     Field("throttle_time_ms", INT32, "1+"),
     Field("error_code", INT16, "0-3"),
     Field("error_message", STRING, "1-3", nullable=True),
-    Field("node_id", INT32, "0-3"),
+    Field("node_id", INT32, "0-3", entity=BROKER_ID),
     Field("host", STRING, "0-3"),
     Field("port", INT32, "0-3"),
     Field(
         "coordinators",
         Array(
-            Shape(
-                "Coordinator",
-                Field("key", STRING),
-                Field("node_id", INT32),
-                Field("host", STRING),
-                Field("port", INT32),
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True),
-            )
+            "Coordinator",
+            Field("key", STRING, own_entity=COORDINATOR_KEY),
+            Field("node_id", INT32, entity=BROKER_ID),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True),
         ),
         "4+",
     ),

@@ -1,18 +1,6 @@
 """GetTelemetrySubscriptions (key 71)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT8,
-    INT16,
-    INT32,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "GetTelemetrySubscriptionsRequest",

@@ -4,9 +4,7 @@ Request header v0 was only ever used by ControlledShutdown v0. The client id kee
 even in the flexible v2, because a broker must read it before it knows that the header is flexible.
 """
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST_HEADER = Message(
     "RequestHeader",

@@ -1,15 +1,13 @@
 """Heartbeat (key 12)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "HeartbeatRequest",
-    Field("group_id", STRING),
-    Field("generation_id", INT32),
-    Field("member_id", STRING),
-    Field("group_instance_id", STRING, "3+", nullable=True, default=None),
+    Field("group_id", STRING, entity=GROUP_ID),
+    Field("generation_id", INT32, own_entity=GENERATION),
+    Field("member_id", STRING, own_entity=MEMBER_ID),
+    Field("group_instance_id", STRING, "3+", nullable=True, default=None, own_entity=INSTANCE_ID),
     versions="0-4",
     flexible="4+",
 )

@@ -1,40 +1,24 @@
 """InitializeShareGroupState (key 83)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "InitializeShareGroupStateRequest",
-    Field("group_id", STRING),
+    Field("group_id", STRING, own_entity=GROUP_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "InitializeStateData",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "PartitionData",
-                            Field("partition", INT32),
-                            Field("state_epoch", INT32),
-                            Field("start_offset", INT64),
-                        )
-                    ),
+            "InitializeStateData",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionData",
+                    Field("partition", INT32, own_entity=PARTITION),
+                    Field("state_epoch", INT32),
+                    Field("start_offset", INT64),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",
@@ -46,21 +30,17 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "InitializeStateResult",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "PartitionResult",
-                            Field("partition", INT32),
-                            Field("error_code", INT16),
-                            Field("error_message", STRING, nullable=True, default=None),
-                        )
-                    ),
+            "InitializeStateResult",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionResult",
+                    Field("partition", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable=True, default=None),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",

@@ -1,22 +1,18 @@
 """LeaveGroup (key 13)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "LeaveGroupRequest",
-    Field("group_id", STRING),
-    Field("member_id", STRING, "0-2"),
+    Field("group_id", STRING, entity=GROUP_ID),
+    Field("member_id", STRING, "0-2", own_entity=MEMBER_ID),
     Field(
         "members",
         Array(
-            Shape(
-                "MemberIdentity",
-                Field("member_id", STRING),
-                Field("group_instance_id", STRING, nullable=True, default=None),
-                Field("reason", STRING, "5+", nullable=True, default=None),
-            )
+            "MemberIdentity",
+            Field("member_id", STRING, own_entity=MEMBER_ID),
+            Field("group_instance_id", STRING, nullable=True, default=None, own_entity=INSTANCE_ID),
+            Field("reason", STRING, "5+", nullable=True, default=None),
         ),
         "3+",
     ),
@@ -31,12 +27,10 @@ RESPONSE = Message(
     Field(
         "members",
         Array(
-            Shape(
-                "MemberResponse",
-                Field("member_id", STRING),
-                Field("group_instance_id", STRING, nullable=True),
-                Field("error_code", INT16),
-            )
+            "MemberResponse",
+            Field("member_id", STRING, own_entity=MEMBER_ID),
+            Field("group_instance_id", STRING, nullable=True, own_entity=INSTANCE_ID),
+            Field("error_code", INT16),
         ),
         "3+",
     ),

@@ -1,8 +1,6 @@
 """ListConfigResources (key 74)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT8, INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ListConfigResourcesRequest",
@@ -18,11 +16,9 @@ RESPONSE = Message(
     Field(
         "config_resources",
         Array(
-            Shape(
-                "ConfigResource",
-                Field("resource_name", STRING),
-                Field("resource_type", INT8, "1+", default=16),
-            )
+            "ConfigResource",
+            Field("resource_name", STRING, own_entity=CONFIG_RESOURCE),
+            Field("resource_type", INT8, "1+", default=16),
         ),
     ),
     versions="0-1",

@@ -1,8 +1,6 @@
 """ListGroups (key 16)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ListGroupsRequest",
@@ -19,13 +17,11 @@ RESPONSE = Message(
     Field(
         "groups",
         Array(
-            Shape(
-                "ListedGroup",
-                Field("group_id", STRING),
-                Field("protocol_type", STRING),
-                Field("group_state", STRING, "4+"),
-                Field("group_type", STRING, "5+"),
-            )
+            "ListedGroup",
+            Field("group_id", STRING, entity=GROUP_ID),
+            Field("protocol_type", STRING),
+            Field("group_state", STRING, "4+"),
+            Field("group_type", STRING, "5+"),
         ),
     ),
     versions="0-5",

@@ -1,8 +1,6 @@
 """ListPartitionReassignments (key 46)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ListPartitionReassignmentsRequest",
@@ -10,14 +8,13 @@ REQUEST = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "ListPartitionReassignmentsTopics",
-                Field("name", STRING),
-                Field("partition_indexes", Array(INT32)),
-            )
+            "ListPartitionReassignmentsTopics",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field("partition_indexes", Array(INT32), own_entity=PARTITION),
         ),
         nullable=True,
         default=None,
+        null_is_all=True,
     ),
     versions="0",
     flexible="0+",
@@ -31,22 +28,18 @@ RESPONSE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "OngoingTopicReassignment",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "OngoingPartitionReassignment",
-                            Field("partition_index", INT32),
-                            Field("replicas", Array(INT32)),
-                            Field("adding_replicas", Array(INT32)),
-                            Field("removing_replicas", Array(INT32)),
-                        )
-                    ),
+            "OngoingTopicReassignment",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "OngoingPartitionReassignment",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("replicas", Array(INT32), entity=BROKER_ID),
+                    Field("adding_replicas", Array(INT32), entity=BROKER_ID),
+                    Field("removing_replicas", Array(INT32), entity=BROKER_ID),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",

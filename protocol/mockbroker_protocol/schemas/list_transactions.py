@@ -1,13 +1,11 @@
 """ListTransactions (key 66)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, INT64, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ListTransactionsRequest",
     Field("state_filters", Array(STRING)),
-    Field("producer_id_filters", Array(INT64)),
+    Field("producer_id_filters", Array(INT64), entity=PRODUCER_ID),
     Field("duration_filter", INT64, "1+", default=-1),
     Field("transactional_id_pattern", STRING, "2+", nullable=True, default=None),
     versions="0-2",
@@ -22,12 +20,10 @@ RESPONSE = Message(
     Field(
         "transaction_states",
         Array(
-            Shape(
-                "TransactionState",
-                Field("transactional_id", STRING),
-                Field("producer_id", INT64),
-                Field("transaction_state", STRING),
-            )
+            "TransactionState",
+            Field("transactional_id", STRING, entity=TRANSACTIONAL_ID),
+            Field("producer_id", INT64, entity=PRODUCER_ID),
+            Field("transaction_state", STRING),
         ),
     ),
     versions="0-2",

@@ -1,31 +1,18 @@
 """Metadata (key 3)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT16,
-    INT32,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "MetadataRequest",
     Field(
         "topics",
         Array(
-            Shape(
-                "MetadataRequestTopic",
-                Field("topic_id", UUID, "10+"),
-                Field("name", STRING, nullable="10+"),
-            )
+            "MetadataRequestTopic",
+            Field("topic_id", UUID, "10+", own_entity=TOPIC_ID),
+            Field("name", STRING, nullable="10+", entity=TOPIC_NAME),
         ),
         nullable="1+",
+        null_is_all=True,
     ),
     Field("allow_auto_topic_creation", BOOL, "4+", default=True),
     Field("include_cluster_authorized_operations", BOOL, "8-10"),
@@ -40,43 +27,37 @@ RESPONSE = Message(
     Field(
         "brokers",
         Array(
-            Shape(
-                "MetadataResponseBroker",
-                Field("node_id", INT32),
-                Field("host", STRING),
-                Field("port", INT32),
-                Field("rack", STRING, "1+", nullable=True, default=None),
-            )
+            "MetadataResponseBroker",
+            Field("node_id", INT32, entity=BROKER_ID),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("rack", STRING, "1+", nullable=True, default=None),
         ),
     ),
     Field("cluster_id", STRING, "2+", nullable=True, default=None),
-    Field("controller_id", INT32, "1+", default=-1),
+    Field("controller_id", INT32, "1+", default=-1, entity=BROKER_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "MetadataResponseTopic",
-                Field("error_code", INT16),
-                Field("name", STRING, nullable="12+"),
-                Field("topic_id", UUID, "10+"),
-                Field("is_internal", BOOL, "1+"),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "MetadataResponsePartition",
-                            Field("error_code", INT16),
-                            Field("partition_index", INT32),
-                            Field("leader_id", INT32),
-                            Field("leader_epoch", INT32, "7+", default=-1),
-                            Field("replica_nodes", Array(INT32)),
-                            Field("isr_nodes", Array(INT32)),
-                            Field("offline_replicas", Array(INT32), "5+"),
-                        )
-                    ),
+            "MetadataResponseTopic",
+            Field("error_code", INT16),
+            Field("name", STRING, nullable="12+", entity=TOPIC_NAME),
+            Field("topic_id", UUID, "10+", own_entity=TOPIC_ID),
+            Field("is_internal", BOOL, "1+"),
+            Field(
+                "partitions",
+                Array(
+                    "MetadataResponsePartition",
+                    Field("error_code", INT16),
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("leader_id", INT32, entity=BROKER_ID),
+                    Field("leader_epoch", INT32, "7+", default=-1),
+                    Field("replica_nodes", Array(INT32), entity=BROKER_ID),
+                    Field("isr_nodes", Array(INT32), entity=BROKER_ID),
+                    Field("offline_replicas", Array(INT32), "5+", entity=BROKER_ID),
                 ),
-                Field("topic_authorized_operations", INT32, "8+", default=-2147483648),
-            )
+            ),
+            Field("topic_authorized_operations", INT32, "8+", default=-2147483648),
         ),
     ),
     Field("cluster_authorized_operations", INT32, "8-10", default=-2147483648),

@@ -1,46 +1,30 @@
 """OffsetCommit (key 8)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "OffsetCommitRequest",
-    Field("group_id", STRING),
-    Field("generation_id_or_member_epoch", INT32, default=-1),
-    Field("member_id", STRING),
-    Field("group_instance_id", STRING, "7+", nullable=True, default=None),
+    Field("group_id", STRING, entity=GROUP_ID),
+    Field("generation_id_or_member_epoch", INT32, default=-1, own_entity=GENERATION),
+    Field("member_id", STRING, own_entity=MEMBER_ID),
+    Field("group_instance_id", STRING, "7+", nullable=True, default=None, own_entity=INSTANCE_ID),
     Field("retention_time_ms", INT64, "2-4", default=-1),
     Field(
         "topics",
         Array(
-            Shape(
-                "OffsetCommitRequestTopic",
-                Field("name", STRING, "2-9"),
-                Field("topic_id", UUID, "10+"),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "OffsetCommitRequestPartition",
-                            Field("partition_index", INT32),
-                            Field("committed_offset", INT64),
-                            Field("committed_leader_epoch", INT32, "6+", default=-1),
-                            Field("committed_metadata", STRING, nullable=True),
-                        )
-                    ),
+            "OffsetCommitRequestTopic",
+            Field("name", STRING, "2-9", entity=TOPIC_NAME),
+            Field("topic_id", UUID, "10+", own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "OffsetCommitRequestPartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("committed_offset", INT64),
+                    Field("committed_leader_epoch", INT32, "6+", default=-1),
+                    Field("committed_metadata", STRING, nullable=True),
                 ),
-            )
+            ),
         ),
     ),
     versions="2-10",
@@ -53,21 +37,17 @@ RESPONSE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "OffsetCommitResponseTopic",
-                Field("name", STRING, "2-9"),
-                Field("topic_id", UUID, "10+"),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "OffsetCommitResponsePartition",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                        )
-                    ),
+            "OffsetCommitResponseTopic",
+            Field("name", STRING, "2-9", entity=TOPIC_NAME),
+            Field("topic_id", UUID, "10+", own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "OffsetCommitResponsePartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
                 ),
-            )
+            ),
         ),
     ),
     versions="2-10",

@@ -1,28 +1,22 @@
 """OffsetDelete (key 47)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "OffsetDeleteRequest",
-    Field("group_id", STRING),
+    Field("group_id", STRING, entity=GROUP_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "OffsetDeleteRequestTopic",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "OffsetDeleteRequestPartition",
-                            Field("partition_index", INT32),
-                        )
-                    ),
+            "OffsetDeleteRequestTopic",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "OffsetDeleteRequestPartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",
@@ -36,20 +30,16 @@ RESPONSE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "OffsetDeleteResponseTopic",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "OffsetDeleteResponsePartition",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                        )
-                    ),
+            "OffsetDeleteResponseTopic",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "OffsetDeleteResponsePartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",

@@ -1,56 +1,39 @@
 """OffsetFetch (key 9)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "OffsetFetchRequest",
-    Field("group_id", STRING, "1-7"),
+    Field("group_id", STRING, "1-7", entity=GROUP_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "OffsetFetchRequestTopic",
-                Field("name", STRING),
-                Field("partition_indexes", Array(INT32)),
-            )
+            "OffsetFetchRequestTopic",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field("partition_indexes", Array(INT32), own_entity=PARTITION),
         ),
         "1-7",
         nullable="2-7",
+        null_is_all=True,
     ),
     Field(
         "groups",
         Array(
-            Shape(
-                "OffsetFetchRequestGroup",
-                Field("group_id", STRING),
-                Field("member_id", STRING, "9+", nullable=True, default=None),
-                Field("member_epoch", INT32, "9+", default=-1),
-                Field(
-                    "topics",
-                    Array(
-                        Shape(
-                            "OffsetFetchRequestTopics",
-                            Field("name", STRING, "8-9"),
-                            Field("topic_id", UUID, "10+"),
-                            Field("partition_indexes", Array(INT32)),
-                        )
-                    ),
-                    nullable=True,
+            "OffsetFetchRequestGroup",
+            Field("group_id", STRING, entity=GROUP_ID),
+            Field("member_id", STRING, "9+", nullable=True, default=None, own_entity=MEMBER_ID),
+            Field("member_epoch", INT32, "9+", default=-1, own_entity=GENERATION),
+            Field(
+                "topics",
+                Array(
+                    "OffsetFetchRequestTopics",
+                    Field("name", STRING, "8-9", entity=TOPIC_NAME),
+                    Field("topic_id", UUID, "10+", own_entity=TOPIC_ID),
+                    Field("partition_indexes", Array(INT32), own_entity=PARTITION),
                 ),
-            )
+                nullable=True,
+                null_is_all=True,
+            ),
         ),
         "8+",
     ),
@@ -65,23 +48,19 @@ RESPONSE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "OffsetFetchResponseTopic",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "OffsetFetchResponsePartition",
-                            Field("partition_index", INT32),
-                            Field("committed_offset", INT64),
-                            Field("committed_leader_epoch", INT32, "5-7", default=-1),
-                            Field("metadata", STRING, nullable=True),
-                            Field("error_code", INT16),
-                        )
-                    ),
+            "OffsetFetchResponseTopic",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "OffsetFetchResponsePartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("committed_offset", INT64),
+                    Field("committed_leader_epoch", INT32, "5-7", default=-1),
+                    Field("metadata", STRING, nullable=True),
+                    Field("error_code", INT16),
                 ),
-            )
+            ),
         ),
         "1-7",
     ),
@@ -89,34 +68,28 @@ RESPONSE = Message(
     Field(
         "groups",
         Array(
-            Shape(
-                "OffsetFetchResponseGroup",
-                Field("group_id", STRING),
-                Field(
-                    "topics",
-                    Array(
-                        Shape(
-                            "OffsetFetchResponseTopics",
-                            Field("name", STRING, "8-9"),
-                            Field("topic_id", UUID, "10+"),
-                            Field(
-                                "partitions",
-                                Array(
-                                    Shape(
-                                        "OffsetFetchResponsePartitions",
-                                        Field("partition_index", INT32),
-                                        Field("committed_offset", INT64),
-                                        Field("committed_leader_epoch", INT32, default=-1),
-                                        Field("metadata", STRING, nullable=True),
-                                        Field("error_code", INT16),
-                                    )
-                                ),
-                            ),
-                        )
+            "OffsetFetchResponseGroup",
+            Field("group_id", STRING, entity=GROUP_ID),
+            Field(
+                "topics",
+                Array(
+                    "OffsetFetchResponseTopics",
+                    Field("name", STRING, "8-9", entity=TOPIC_NAME),
+                    Field("topic_id", UUID, "10+", own_entity=TOPIC_ID),
+                    Field(
+                        "partitions",
+                        Array(
+                            "OffsetFetchResponsePartitions",
+                            Field("partition_index", INT32, own_entity=PARTITION),
+                            Field("committed_offset", INT64),
+                            Field("committed_leader_epoch", INT32, default=-1),
+                            Field("metadata", STRING, nullable=True),
+                            Field("error_code", INT16),
+                        ),
                     ),
                 ),
-                Field("error_code", INT16),
-            )
+            ),
+            Field("error_code", INT16),
         ),
         "8+",
     ),

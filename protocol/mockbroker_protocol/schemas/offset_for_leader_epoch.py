@@ -1,30 +1,24 @@
 """OffsetForLeaderEpoch (key 23)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, INT64, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "OffsetForLeaderEpochRequest",
-    Field("replica_id", INT32, "3+", default=-2),
+    Field("replica_id", INT32, "3+", default=-2, entity=BROKER_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "OffsetForLeaderTopic",
-                Field("topic", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "OffsetForLeaderPartition",
-                            Field("partition", INT32),
-                            Field("current_leader_epoch", INT32, default=-1),
-                            Field("leader_epoch", INT32),
-                        )
-                    ),
+            "OffsetForLeaderTopic",
+            Field("topic", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "OffsetForLeaderPartition",
+                    Field("partition", INT32, own_entity=PARTITION),
+                    Field("current_leader_epoch", INT32, default=-1),
+                    Field("leader_epoch", INT32),
                 ),
-            )
+            ),
         ),
     ),
     versions="2-4",
@@ -37,22 +31,18 @@ RESPONSE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "OffsetForLeaderTopicResult",
-                Field("topic", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "EpochEndOffset",
-                            Field("error_code", INT16),
-                            Field("partition", INT32),
-                            Field("leader_epoch", INT32, default=-1),
-                            Field("end_offset", INT64, default=-1),
-                        )
-                    ),
+            "OffsetForLeaderTopicResult",
+            Field("topic", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "EpochEndOffset",
+                    Field("error_code", INT16),
+                    Field("partition", INT32, own_entity=PARTITION),
+                    Field("leader_epoch", INT32, default=-1),
+                    Field("end_offset", INT64, default=-1),
                 ),
-            )
+            ),
         ),
     ),
     versions="2-4",

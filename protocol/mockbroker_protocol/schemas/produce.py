@@ -1,43 +1,26 @@
 """Produce (key 0)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    INT16,
-    INT32,
-    INT64,
-    RECORDS,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ProduceRequest",
-    Field("transactional_id", STRING, nullable=True, default=None),
+    Field("transactional_id", STRING, nullable=True, default=None, entity=TRANSACTIONAL_ID),
     Field("acks", INT16),
     Field("timeout_ms", INT32),
     Field(
         "topic_data",
         Array(
-            Shape(
-                "TopicProduceData",
-                Field("name", STRING, "3-12"),
-                Field("topic_id", UUID, "13+"),
-                Field(
-                    "partition_data",
-                    Array(
-                        Shape(
-                            "PartitionProduceData",
-                            Field("index", INT32),
-                            Field("records", RECORDS, nullable=True),
-                        )
-                    ),
+            "TopicProduceData",
+            Field("name", STRING, "3-12", entity=TOPIC_NAME),
+            Field("topic_id", UUID, "13+", own_entity=TOPIC_ID),
+            Field(
+                "partition_data",
+                Array(
+                    "PartitionProduceData",
+                    Field("index", INT32, own_entity=PARTITION),
+                    Field("records", RECORDS, nullable=True, own_entity=PRODUCER_ID),
                 ),
-            )
+            ),
         ),
     ),
     versions="3-13",
@@ -49,64 +32,56 @@ RESPONSE = Message(
     Field(
         "responses",
         Array(
-            Shape(
-                "TopicProduceResponse",
-                Field("name", STRING, "3-12"),
-                Field("topic_id", UUID, "13+"),
-                Field(
-                    "partition_responses",
-                    Array(
+            "TopicProduceResponse",
+            Field("name", STRING, "3-12", entity=TOPIC_NAME),
+            Field("topic_id", UUID, "13+", own_entity=TOPIC_ID),
+            Field(
+                "partition_responses",
+                Array(
+                    "PartitionProduceResponse",
+                    Field("index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("base_offset", INT64),
+                    Field("log_append_time_ms", INT64, default=-1),
+                    Field("log_start_offset", INT64, "5+", default=-1),
+                    Field(
+                        "record_errors",
+                        Array(
+                            "BatchIndexAndErrorMessage",
+                            Field("batch_index", INT32),
+                            Field(
+                                "batch_index_error_message",
+                                STRING,
+                                nullable=True,
+                                default=None,
+                            ),
+                        ),
+                        "8+",
+                    ),
+                    Field("error_message", STRING, "8+", nullable=True, default=None),
+                    Field(
+                        "current_leader",
                         Shape(
-                            "PartitionProduceResponse",
-                            Field("index", INT32),
-                            Field("error_code", INT16),
-                            Field("base_offset", INT64),
-                            Field("log_append_time_ms", INT64, default=-1),
-                            Field("log_start_offset", INT64, "5+", default=-1),
-                            Field(
-                                "record_errors",
-                                Array(
-                                    Shape(
-                                        "BatchIndexAndErrorMessage",
-                                        Field("batch_index", INT32),
-                                        Field(
-                                            "batch_index_error_message",
-                                            STRING,
-                                            nullable=True,
-                                            default=None,
-                                        ),
-                                    )
-                                ),
-                                "8+",
-                            ),
-                            Field("error_message", STRING, "8+", nullable=True, default=None),
-                            Field(
-                                "current_leader",
-                                Shape(
-                                    "LeaderIdAndEpoch",
-                                    Field("leader_id", INT32, default=-1),
-                                    Field("leader_epoch", INT32, default=-1),
-                                ),
-                                "10+",
-                                tag=0,
-                            ),
-                        )
+                            "LeaderIdAndEpoch",
+                            Field("leader_id", INT32, default=-1, entity=BROKER_ID),
+                            Field("leader_epoch", INT32, default=-1),
+                        ),
+                        "10+",
+                        tag=0,
                     ),
                 ),
-            )
+            ),
         ),
     ),
     Field("throttle_time_ms", INT32),
     Field(
         "node_endpoints",
         Array(
-            Shape(
-                "NodeEndpoint",
-                Field("node_id", INT32),
-                Field("host", STRING),
-                Field("port", INT32),
-                Field("rack", STRING, nullable=True, default=None),
-            )
+            "NodeEndpoint",
+            Field("node_id", INT32, entity=BROKER_ID),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("rack", STRING, nullable=True, default=None),
         ),
         "10+",
         tag=0,

@@ -1,8 +1,6 @@
 """PushTelemetry (key 72)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import BOOL, BYTES, INT8, INT16, INT32, UUID, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "PushTelemetryRequest",

@@ -1,40 +1,23 @@
 """ReadShareGroupState (key 84)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ReadShareGroupStateRequest",
-    Field("group_id", STRING),
+    Field("group_id", STRING, own_entity=GROUP_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "ReadStateData",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "PartitionData",
-                            Field("partition", INT32),
-                            Field("leader_epoch", INT32),
-                        )
-                    ),
+            "ReadStateData",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionData",
+                    Field("partition", INT32, own_entity=PARTITION),
+                    Field("leader_epoch", INT32),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",
@@ -46,35 +29,29 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "ReadStateResult",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "PartitionResult",
-                            Field("partition", INT32),
-                            Field("error_code", INT16),
-                            Field("error_message", STRING, nullable=True, default=None),
-                            Field("state_epoch", INT32),
-                            Field("start_offset", INT64),
-                            Field(
-                                "state_batches",
-                                Array(
-                                    Shape(
-                                        "StateBatch",
-                                        Field("first_offset", INT64),
-                                        Field("last_offset", INT64),
-                                        Field("delivery_state", INT8),
-                                        Field("delivery_count", INT16),
-                                    )
-                                ),
-                            ),
-                        )
+            "ReadStateResult",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionResult",
+                    Field("partition", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable=True, default=None),
+                    Field("state_epoch", INT32),
+                    Field("start_offset", INT64),
+                    Field(
+                        "state_batches",
+                        Array(
+                            "StateBatch",
+                            Field("first_offset", INT64),
+                            Field("last_offset", INT64),
+                            Field("delivery_state", INT8),
+                            Field("delivery_count", INT16),
+                        ),
                     ),
                 ),
-            )
+            ),
         ),
     ),
     versions="0",

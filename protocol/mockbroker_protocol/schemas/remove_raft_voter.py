@@ -1,13 +1,11 @@
 """RemoveRaftVoter (key 81)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, UUID, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "RemoveRaftVoterRequest",
     Field("cluster_id", STRING, nullable=True),
-    Field("voter_id", INT32),
+    Field("voter_id", INT32, own_entity=BROKER_ID),
     Field("voter_directory_id", UUID),
     versions="0",
     flexible="0+",

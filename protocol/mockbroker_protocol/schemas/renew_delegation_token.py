@@ -1,8 +1,6 @@
 """RenewDelegationToken (key 39)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import BYTES, INT16, INT32, INT64, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "RenewDelegationTokenRequest",

@@ -1,8 +1,6 @@
 """SaslAuthenticate (key 36)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import BYTES, INT16, INT64, STRING, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "SaslAuthenticateRequest",

@@ -1,8 +1,6 @@
 """SaslHandshake (key 17)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, STRING, Array, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "SaslHandshakeRequest",

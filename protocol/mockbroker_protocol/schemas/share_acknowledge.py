@@ -1,54 +1,34 @@
 """ShareAcknowledge (key 79)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ShareAcknowledgeRequest",
-    Field("group_id", STRING, nullable=True, default=None),
-    Field("member_id", STRING, nullable=True),
+    Field("group_id", STRING, nullable=True, default=None, entity=GROUP_ID),
+    Field("member_id", STRING, nullable=True, own_entity=MEMBER_ID),
     Field("share_session_epoch", INT32),
     Field("is_renew_ack", BOOL, "2+"),
     Field(
         "topics",
         Array(
-            Shape(
-                "AcknowledgeTopic",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "AcknowledgePartition",
-                            Field("partition_index", INT32),
-                            Field(
-                                "acknowledgement_batches",
-                                Array(
-                                    Shape(
-                                        "AcknowledgementBatch",
-                                        Field("first_offset", INT64),
-                                        Field("last_offset", INT64),
-                                        Field("acknowledge_types", Array(INT8)),
-                                    )
-                                ),
-                            ),
-                        )
+            "AcknowledgeTopic",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "AcknowledgePartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field(
+                        "acknowledgement_batches",
+                        Array(
+                            "AcknowledgementBatch",
+                            Field("first_offset", INT64),
+                            Field("last_offset", INT64),
+                            Field("acknowledge_types", Array(INT8)),
+                        ),
                     ),
                 ),
-            )
+            ),
         ),
     ),
     versions="1-2",
@@ -64,41 +44,35 @@ RESPONSE = Message(
     Field(
         "responses",
         Array(
-            Shape(
-                "ShareAcknowledgeTopicResponse",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
+            "ShareAcknowledgeTopicResponse",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionData",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable=True, default=None),
+                    Field(
+                        "current_leader",
                         Shape(
-                            "PartitionData",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                            Field("error_message", STRING, nullable=True, default=None),
-                            Field(
-                                "current_leader",
-                                Shape(
-                                    "LeaderIdAndEpoch",
-                                    Field("leader_id", INT32),
-                                    Field("leader_epoch", INT32),
-                                ),
-                            ),
-                        )
+                            "LeaderIdAndEpoch",
+                            Field("leader_id", INT32, own_entity=BROKER_ID),
+                            Field("leader_epoch", INT32),
+                        ),
                     ),
                 ),
-            )
+            ),
         ),
     ),
     Field(
         "node_endpoints",
         Array(
-            Shape(
-                "NodeEndpoint",
-                Field("node_id", INT32),
-                Field("host", STRING),
-                Field("port", INT32),
-                Field("rack", STRING, nullable=True, default=None),
-            )
+            "NodeEndpoint",
+            Field("node_id", INT32, entity=BROKER_ID),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("rack", STRING, nullable=True, default=None),
         ),
     ),
     versions="1-2",

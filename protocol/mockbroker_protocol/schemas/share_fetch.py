@@ -1,26 +1,11 @@
 """ShareFetch (key 78)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    RECORDS,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ShareFetchRequest",
-    Field("group_id", STRING, nullable=True, default=None),
-    Field("member_id", STRING, nullable=True),
+    Field("group_id", STRING, nullable=True, default=None, entity=GROUP_ID),
+    Field("member_id", STRING, nullable=True, own_entity=MEMBER_ID),
     Field("share_session_epoch", INT32),
     Field("max_wait_ms", INT32),
     Field("min_bytes", INT32),
@@ -32,40 +17,32 @@ REQUEST = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "FetchTopic",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "FetchPartition",
-                            Field("partition_index", INT32),
-                            Field(
-                                "acknowledgement_batches",
-                                Array(
-                                    Shape(
-                                        "AcknowledgementBatch",
-                                        Field("first_offset", INT64),
-                                        Field("last_offset", INT64),
-                                        Field("acknowledge_types", Array(INT8)),
-                                    )
-                                ),
-                            ),
-                        )
+            "FetchTopic",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "FetchPartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field(
+                        "acknowledgement_batches",
+                        Array(
+                            "AcknowledgementBatch",
+                            Field("first_offset", INT64),
+                            Field("last_offset", INT64),
+                            Field("acknowledge_types", Array(INT8)),
+                        ),
                     ),
                 ),
-            )
+            ),
         ),
     ),
     Field(
         "forgotten_topics_data",
         Array(
-            Shape(
-                "ForgottenTopic",
-                Field("topic_id", UUID),
-                Field("partitions", Array(INT32)),
-            )
+            "ForgottenTopic",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field("partitions", Array(INT32), own_entity=PARTITION),
         ),
     ),
     versions="1-2",
@@ -81,55 +58,47 @@ RESPONSE = Message(
     Field(
         "responses",
         Array(
-            Shape(
-                "ShareFetchableTopicResponse",
-                Field("topic_id", UUID),
-                Field(
-                    "partitions",
-                    Array(
+            "ShareFetchableTopicResponse",
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field(
+                "partitions",
+                Array(
+                    "PartitionData",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
+                    Field("error_message", STRING, nullable=True, default=None),
+                    Field("acknowledge_error_code", INT16),
+                    Field("acknowledge_error_message", STRING, nullable=True, default=None),
+                    Field(
+                        "current_leader",
                         Shape(
-                            "PartitionData",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                            Field("error_message", STRING, nullable=True, default=None),
-                            Field("acknowledge_error_code", INT16),
-                            Field("acknowledge_error_message", STRING, nullable=True, default=None),
-                            Field(
-                                "current_leader",
-                                Shape(
-                                    "LeaderIdAndEpoch",
-                                    Field("leader_id", INT32),
-                                    Field("leader_epoch", INT32),
-                                ),
-                            ),
-                            Field("records", RECORDS),
-                            Field(
-                                "acquired_records",
-                                Array(
-                                    Shape(
-                                        "AcquiredRecords",
-                                        Field("first_offset", INT64),
-                                        Field("last_offset", INT64),
-                                        Field("delivery_count", INT16),
-                                    )
-                                ),
-                            ),
-                        )
+                            "LeaderIdAndEpoch",
+                            Field("leader_id", INT32, own_entity=BROKER_ID),
+                            Field("leader_epoch", INT32),
+                        ),
+                    ),
+                    Field("records", RECORDS),
+                    Field(
+                        "acquired_records",
+                        Array(
+                            "AcquiredRecords",
+                            Field("first_offset", INT64),
+                            Field("last_offset", INT64),
+                            Field("delivery_count", INT16),
+                        ),
                     ),
                 ),
-            )
+            ),
         ),
     ),
     Field(
         "node_endpoints",
         Array(
-            Shape(
-                "NodeEndpoint",
-                Field("node_id", INT32),
-                Field("host", STRING),
-                Field("port", INT32),
-                Field("rack", STRING, nullable=True, default=None),
-            )
+            "NodeEndpoint",
+            Field("node_id", INT32, entity=BROKER_ID),
+            Field("host", STRING),
+            Field("port", INT32),
+            Field("rack", STRING, nullable=True, default=None),
         ),
     ),
     versions="1-2",

@@ -1,22 +1,10 @@
 """ShareGroupDescribe (key 77)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT16,
-    INT32,
-    STRING,
-    UUID,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "ShareGroupDescribeRequest",
-    Field("group_ids", Array(STRING)),
+    Field("group_ids", Array(STRING), entity=GROUP_ID),
     Field("include_authorized_operations", BOOL),
     versions="1",
     flexible="1+",
@@ -28,48 +16,42 @@ RESPONSE = Message(
     Field(
         "groups",
         Array(
-            Shape(
-                "DescribedGroup",
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True, default=None),
-                Field("group_id", STRING),
-                Field("group_state", STRING),
-                Field("group_epoch", INT32),
-                Field("assignment_epoch", INT32),
-                Field("assignor_name", STRING),
-                Field(
-                    "members",
-                    Array(
+            "DescribedGroup",
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True, default=None),
+            Field("group_id", STRING, entity=GROUP_ID),
+            Field("group_state", STRING),
+            Field("group_epoch", INT32),
+            Field("assignment_epoch", INT32),
+            Field("assignor_name", STRING),
+            Field(
+                "members",
+                Array(
+                    "Member",
+                    Field("member_id", STRING, own_entity=MEMBER_ID),
+                    Field("rack_id", STRING, nullable=True, default=None),
+                    Field("member_epoch", INT32, own_entity=GENERATION),
+                    Field("client_id", STRING),
+                    Field("client_host", STRING),
+                    Field("subscribed_topic_names", Array(STRING), entity=TOPIC_NAME),
+                    Field(
+                        "assignment",
                         Shape(
-                            "Member",
-                            Field("member_id", STRING),
-                            Field("rack_id", STRING, nullable=True, default=None),
-                            Field("member_epoch", INT32),
-                            Field("client_id", STRING),
-                            Field("client_host", STRING),
-                            Field("subscribed_topic_names", Array(STRING)),
+                            "Assignment",
                             Field(
-                                "assignment",
-                                Shape(
-                                    "Assignment",
-                                    Field(
-                                        "topic_partitions",
-                                        Array(
-                                            Shape(
-                                                "TopicPartitions",
-                                                Field("topic_id", UUID),
-                                                Field("topic_name", STRING),
-                                                Field("partitions", Array(INT32)),
-                                            )
-                                        ),
-                                    ),
+                                "topic_partitions",
+                                Array(
+                                    "TopicPartitions",
+                                    Field("topic_id", UUID, own_entity=TOPIC_ID),
+                                    Field("topic_name", STRING, entity=TOPIC_NAME),
+                                    Field("partitions", Array(INT32), own_entity=PARTITION),
                                 ),
                             ),
-                        )
+                        ),
                     ),
                 ),
-                Field("authorized_operations", INT32, default=-2147483648),
-            )
+            ),
+            Field("authorized_operations", INT32, default=-2147483648),
         ),
     ),
     versions="1",

@@ -1,23 +1,10 @@
 """StreamsGroupDescribe (key 89)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UINT16,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "StreamsGroupDescribeRequest",
-    Field("group_ids", Array(STRING)),
+    Field("group_ids", Array(STRING), entity=GROUP_ID),
     Field("include_authorized_operations", BOOL),
     versions="0",
     flexible="0+",
@@ -31,7 +18,7 @@ KEY_VALUE = Shape(
 
 TOPIC_INFO = Shape(
     "TopicInfo",
-    Field("name", STRING),
+    Field("name", STRING, entity=TOPIC_NAME),
     Field("partitions", INT32),
     Field("replication_factor", INT16),
     Field("topic_configs", Array(KEY_VALUE)),
@@ -63,72 +50,72 @@ RESPONSE = Message(
     Field(
         "groups",
         Array(
-            Shape(
-                "DescribedGroup",
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True, default=None),
-                Field("group_id", STRING),
-                Field("group_state", STRING),
-                Field("group_epoch", INT32),
-                Field("assignment_epoch", INT32),
-                Field(
-                    "topology",
-                    Shape(
-                        "Topology",
-                        Field("epoch", INT32),
-                        Field(
-                            "subtopologies",
-                            Array(
-                                Shape(
-                                    "Subtopology",
-                                    Field("subtopology_id", STRING),
-                                    Field("source_topics", Array(STRING)),
-                                    Field("repartition_sink_topics", Array(STRING)),
-                                    Field("state_changelog_topics", Array(TOPIC_INFO)),
-                                    Field("repartition_source_topics", Array(TOPIC_INFO)),
-                                )
-                            ),
-                            nullable=True,
-                            default=None,
+            "DescribedGroup",
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True, default=None),
+            Field("group_id", STRING, entity=GROUP_ID),
+            Field("group_state", STRING),
+            Field("group_epoch", INT32),
+            Field("assignment_epoch", INT32),
+            Field(
+                "topology",
+                Shape(
+                    "Topology",
+                    Field("epoch", INT32),
+                    Field(
+                        "subtopologies",
+                        Array(
+                            "Subtopology",
+                            Field("subtopology_id", STRING),
+                            Field("source_topics", Array(STRING), entity=TOPIC_NAME),
+                            Field("repartition_sink_topics", Array(STRING), entity=TOPIC_NAME),
+                            Field("state_changelog_topics", Array(TOPIC_INFO)),
+                            Field("repartition_source_topics", Array(TOPIC_INFO)),
                         ),
+                        nullable=True,
+                        default=None,
                     ),
-                    nullable=True,
-                    default=None,
                 ),
-                Field(
-                    "members",
-                    Array(
+                nullable=True,
+                default=None,
+            ),
+            Field(
+                "members",
+                Array(
+                    "Member",
+                    Field("member_id", STRING, own_entity=MEMBER_ID),
+                    Field("member_epoch", INT32, own_entity=GENERATION),
+                    Field(
+                        "instance_id",
+                        STRING,
+                        nullable=True,
+                        default=None,
+                        own_entity=INSTANCE_ID,
+                    ),
+                    Field("rack_id", STRING, nullable=True, default=None),
+                    Field("client_id", STRING),
+                    Field("client_host", STRING),
+                    Field("topology_epoch", INT32),
+                    Field("process_id", STRING),
+                    Field(
+                        "user_endpoint",
                         Shape(
-                            "Member",
-                            Field("member_id", STRING),
-                            Field("member_epoch", INT32),
-                            Field("instance_id", STRING, nullable=True, default=None),
-                            Field("rack_id", STRING, nullable=True, default=None),
-                            Field("client_id", STRING),
-                            Field("client_host", STRING),
-                            Field("topology_epoch", INT32),
-                            Field("process_id", STRING),
-                            Field(
-                                "user_endpoint",
-                                Shape(
-                                    "Endpoint",
-                                    Field("host", STRING),
-                                    Field("port", UINT16),
-                                ),
-                                nullable=True,
-                                default=None,
-                            ),
-                            Field("client_tags", Array(KEY_VALUE)),
-                            Field("task_offsets", Array(TASK_OFFSET)),
-                            Field("task_end_offsets", Array(TASK_OFFSET)),
-                            Field("assignment", ASSIGNMENT),
-                            Field("target_assignment", ASSIGNMENT),
-                            Field("is_classic", BOOL),
-                        )
+                            "Endpoint",
+                            Field("host", STRING),
+                            Field("port", UINT16),
+                        ),
+                        nullable=True,
+                        default=None,
                     ),
+                    Field("client_tags", Array(KEY_VALUE)),
+                    Field("task_offsets", Array(TASK_OFFSET)),
+                    Field("task_end_offsets", Array(TASK_OFFSET)),
+                    Field("assignment", ASSIGNMENT),
+                    Field("target_assignment", ASSIGNMENT),
+                    Field("is_classic", BOOL),
                 ),
-                Field("authorized_operations", INT32, default=-2147483648),
-            )
+            ),
+            Field("authorized_operations", INT32, default=-2147483648),
         ),
     ),
     versions="0",

@@ -1,20 +1,6 @@
 """StreamsGroupHeartbeat (key 88)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UINT16,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 KEY_VALUE = Shape(
     "KeyValue",
@@ -24,7 +10,7 @@ KEY_VALUE = Shape(
 
 TOPIC_INFO = Shape(
     "TopicInfo",
-    Field("name", STRING),
+    Field("name", STRING, entity=TOPIC_NAME),
     Field("partitions", INT32),
     Field("replication_factor", INT16),
     Field("topic_configs", Array(KEY_VALUE)),
@@ -45,11 +31,11 @@ TASK_OFFSET = Shape(
 
 REQUEST = Message(
     "StreamsGroupHeartbeatRequest",
-    Field("group_id", STRING),
-    Field("member_id", STRING),
-    Field("member_epoch", INT32),
+    Field("group_id", STRING, entity=GROUP_ID),
+    Field("member_id", STRING, own_entity=MEMBER_ID),
+    Field("member_epoch", INT32, own_entity=GENERATION),
     Field("endpoint_information_epoch", INT32),
-    Field("instance_id", STRING, nullable=True, default=None),
+    Field("instance_id", STRING, nullable=True, default=None, own_entity=INSTANCE_ID),
     Field("rack_id", STRING, nullable=True, default=None),
     Field("rebalance_timeout_ms", INT32, default=-1),
     Field(
@@ -60,26 +46,22 @@ REQUEST = Message(
             Field(
                 "subtopologies",
                 Array(
-                    Shape(
-                        "Subtopology",
-                        Field("subtopology_id", STRING),
-                        Field("source_topics", Array(STRING)),
-                        Field("source_topic_regex", Array(STRING)),
-                        Field("state_changelog_topics", Array(TOPIC_INFO)),
-                        Field("repartition_sink_topics", Array(STRING)),
-                        Field("repartition_source_topics", Array(TOPIC_INFO)),
-                        Field(
-                            "copartition_groups",
-                            Array(
-                                Shape(
-                                    "CopartitionGroup",
-                                    Field("source_topics", Array(INT16)),
-                                    Field("source_topic_regex", Array(INT16)),
-                                    Field("repartition_source_topics", Array(INT16)),
-                                )
-                            ),
+                    "Subtopology",
+                    Field("subtopology_id", STRING),
+                    Field("source_topics", Array(STRING), entity=TOPIC_NAME),
+                    Field("source_topic_regex", Array(STRING)),
+                    Field("state_changelog_topics", Array(TOPIC_INFO)),
+                    Field("repartition_sink_topics", Array(STRING), entity=TOPIC_NAME),
+                    Field("repartition_source_topics", Array(TOPIC_INFO)),
+                    Field(
+                        "copartition_groups",
+                        Array(
+                            "CopartitionGroup",
+                            Field("source_topics", Array(INT16)),
+                            Field("source_topic_regex", Array(INT16)),
+                            Field("repartition_source_topics", Array(INT16)),
                         ),
-                    )
+                    ),
                 ),
             ),
         ),
@@ -110,8 +92,8 @@ REQUEST = Message(
 
 TOPIC_PARTITION = Shape(
     "TopicPartition",
-    Field("topic", STRING),
-    Field("partitions", Array(INT32)),
+    Field("topic", STRING, entity=TOPIC_NAME),
+    Field("partitions", Array(INT32), own_entity=PARTITION),
 )
 
 RESPONSE = Message(
@@ -119,19 +101,17 @@ RESPONSE = Message(
     Field("throttle_time_ms", INT32),
     Field("error_code", INT16),
     Field("error_message", STRING, nullable=True, default=None),
-    Field("member_id", STRING),
-    Field("member_epoch", INT32),
+    Field("member_id", STRING, own_entity=MEMBER_ID),
+    Field("member_epoch", INT32, own_entity=GENERATION),
     Field("heartbeat_interval_ms", INT32),
     Field("acceptable_recovery_lag", INT32),
     Field("task_offset_interval_ms", INT32),
     Field(
         "status",
         Array(
-            Shape(
-                "Status",
-                Field("status_code", INT8),
-                Field("status_detail", STRING),
-            )
+            "Status",
+            Field("status_code", INT8),
+            Field("status_detail", STRING),
         ),
         nullable=True,
     ),
@@ -142,19 +122,17 @@ RESPONSE = Message(
     Field(
         "partitions_by_user_endpoint",
         Array(
-            Shape(
-                "EndpointToPartitions",
-                Field(
-                    "user_endpoint",
-                    Shape(
-                        "Endpoint",
-                        Field("host", STRING),
-                        Field("port", UINT16),
-                    ),
+            "EndpointToPartitions",
+            Field(
+                "user_endpoint",
+                Shape(
+                    "Endpoint",
+                    Field("host", STRING),
+                    Field("port", UINT16),
                 ),
-                Field("active_partitions", Array(TOPIC_PARTITION)),
-                Field("standby_partitions", Array(TOPIC_PARTITION)),
-            )
+            ),
+            Field("active_partitions", Array(TOPIC_PARTITION)),
+            Field("standby_partitions", Array(TOPIC_PARTITION)),
         ),
         nullable=True,
         default=None,

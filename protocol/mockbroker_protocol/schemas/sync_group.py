@@ -1,25 +1,21 @@
 """SyncGroup (key 14)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import BYTES, INT16, INT32, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "SyncGroupRequest",
-    Field("group_id", STRING),
-    Field("generation_id", INT32),
-    Field("member_id", STRING),
-    Field("group_instance_id", STRING, "3+", nullable=True, default=None),
+    Field("group_id", STRING, entity=GROUP_ID),
+    Field("generation_id", INT32, own_entity=GENERATION),
+    Field("member_id", STRING, own_entity=MEMBER_ID),
+    Field("group_instance_id", STRING, "3+", nullable=True, default=None, own_entity=INSTANCE_ID),
     Field("protocol_type", STRING, "5+", nullable=True, default=None),
     Field("protocol_name", STRING, "5+", nullable=True, default=None),
     Field(
         "assignments",
         Array(
-            Shape(
-                "SyncGroupRequestAssignment",
-                Field("member_id", STRING),
-                Field("assignment", BYTES),
-            )
+            "SyncGroupRequestAssignment",
+            Field("member_id", STRING),
+            Field("assignment", BYTES),
         ),
     ),
     versions="0-5",

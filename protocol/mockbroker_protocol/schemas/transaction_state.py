@@ -1,18 +1,6 @@
 """Keys and values of the records in `__transaction_state`."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 TRANSACTION_LOG_KEY = Message(
     "TransactionLogKey",
@@ -33,11 +21,9 @@ TRANSACTION_LOG_VALUE = Message(
     Field(
         "transaction_partitions",
         Array(
-            Shape(
-                "PartitionsSchema",
-                Field("topic", STRING),
-                Field("partition_ids", Array(INT32)),
-            )
+            "PartitionsSchema",
+            Field("topic", STRING),
+            Field("partition_ids", Array(INT32)),
         ),
         nullable=True,
     ),

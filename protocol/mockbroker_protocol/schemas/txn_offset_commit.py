@@ -1,37 +1,31 @@
 """TxnOffsetCommit (key 28)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, INT64, STRING, Array, Field, Message, Shape
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "TxnOffsetCommitRequest",
-    Field("transactional_id", STRING),
-    Field("group_id", STRING),
-    Field("producer_id", INT64),
-    Field("producer_epoch", INT16),
-    Field("generation_id", INT32, "3+", default=-1),
-    Field("member_id", STRING, "3+"),
-    Field("group_instance_id", STRING, "3+", nullable=True, default=None),
+    Field("transactional_id", STRING, entity=TRANSACTIONAL_ID),
+    Field("group_id", STRING, entity=GROUP_ID),
+    Field("producer_id", INT64, entity=PRODUCER_ID),
+    Field("producer_epoch", INT16, own_entity=PRODUCER_EPOCH),
+    Field("generation_id", INT32, "3+", default=-1, own_entity=GENERATION),
+    Field("member_id", STRING, "3+", own_entity=MEMBER_ID),
+    Field("group_instance_id", STRING, "3+", nullable=True, default=None, own_entity=INSTANCE_ID),
     Field(
         "topics",
         Array(
-            Shape(
-                "TxnOffsetCommitRequestTopic",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "TxnOffsetCommitRequestPartition",
-                            Field("partition_index", INT32),
-                            Field("committed_offset", INT64),
-                            Field("committed_leader_epoch", INT32, "2+", default=-1),
-                            Field("committed_metadata", STRING, nullable=True),
-                        )
-                    ),
+            "TxnOffsetCommitRequestTopic",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "TxnOffsetCommitRequestPartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("committed_offset", INT64),
+                    Field("committed_leader_epoch", INT32, "2+", default=-1),
+                    Field("committed_metadata", STRING, nullable=True),
                 ),
-            )
+            ),
         ),
     ),
     versions="0-5",
@@ -44,20 +38,16 @@ RESPONSE = Message(
     Field(
         "topics",
         Array(
-            Shape(
-                "TxnOffsetCommitResponseTopic",
-                Field("name", STRING),
-                Field(
-                    "partitions",
-                    Array(
-                        Shape(
-                            "TxnOffsetCommitResponsePartition",
-                            Field("partition_index", INT32),
-                            Field("error_code", INT16),
-                        )
-                    ),
+            "TxnOffsetCommitResponseTopic",
+            Field("name", STRING, entity=TOPIC_NAME),
+            Field(
+                "partitions",
+                Array(
+                    "TxnOffsetCommitResponsePartition",
+                    Field("partition_index", INT32, own_entity=PARTITION),
+                    Field("error_code", INT16),
                 ),
-            )
+            ),
         ),
     ),
     versions="0-5",

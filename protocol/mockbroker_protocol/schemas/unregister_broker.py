@@ -1,12 +1,10 @@
 """UnregisterBroker (key 64)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import INT16, INT32, STRING, Field, Message
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "UnregisterBrokerRequest",
-    Field("broker_id", INT32),
+    Field("broker_id", INT32, entity=BROKER_ID),
     versions="0",
     flexible="0+",
 )

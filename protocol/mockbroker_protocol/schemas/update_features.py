@@ -1,18 +1,6 @@
 """UpdateFeatures (key 57)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT8,
-    INT16,
-    INT32,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "UpdateFeaturesRequest",
@@ -20,13 +8,11 @@ REQUEST = Message(
     Field(
         "feature_updates",
         Array(
-            Shape(
-                "FeatureUpdateKey",
-                Field("feature", STRING),
-                Field("max_version_level", INT16),
-                Field("allow_downgrade", BOOL, "0"),
-                Field("upgrade_type", INT8, "1+", default=1),
-            )
+            "FeatureUpdateKey",
+            Field("feature", STRING),
+            Field("max_version_level", INT16),
+            Field("allow_downgrade", BOOL, "0"),
+            Field("upgrade_type", INT8, "1+", default=1),
         ),
     ),
     Field("validate_only", BOOL, "1+"),
@@ -42,12 +28,10 @@ RESPONSE = Message(
     Field(
         "results",
         Array(
-            Shape(
-                "UpdatableFeatureResult",
-                Field("feature", STRING),
-                Field("error_code", INT16),
-                Field("error_message", STRING, nullable=True),
-            )
+            "UpdatableFeatureResult",
+            Field("feature", STRING),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True),
         ),
         "0-1",
     ),

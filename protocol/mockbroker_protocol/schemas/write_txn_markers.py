@@ -1,43 +1,26 @@
 """WriteTxnMarkers (key 27)."""
 
-from __future__ import annotations
-
-from mockbroker_protocol.declare import (
-    BOOL,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    Array,
-    Field,
-    Message,
-    Shape,
-)
+from mockbroker_protocol.declare import *
 
 REQUEST = Message(
     "WriteTxnMarkersRequest",
     Field(
         "markers",
         Array(
-            Shape(
-                "WritableTxnMarker",
-                Field("producer_id", INT64),
-                Field("producer_epoch", INT16),
-                Field("transaction_result", BOOL),
-                Field(
-                    "topics",
-                    Array(
-                        Shape(
-                            "WritableTxnMarkerTopic",
-                            Field("name", STRING),
-                            Field("partition_indexes", Array(INT32)),
-                        )
-                    ),
+            "WritableTxnMarker",
+            Field("producer_id", INT64, entity=PRODUCER_ID),
+            Field("producer_epoch", INT16, own_entity=PRODUCER_EPOCH),
+            Field("transaction_result", BOOL),
+            Field(
+                "topics",
+                Array(
+                    "WritableTxnMarkerTopic",
+                    Field("name", STRING, entity=TOPIC_NAME),
+                    Field("partition_indexes", Array(INT32), own_entity=PARTITION),
                 ),
-                Field("coordinator_epoch", INT32),
-                Field("transaction_version", INT8, "2+"),
-            )
+            ),
+            Field("coordinator_epoch", INT32),
+            Field("transaction_version", INT8, "2+"),
         ),
     ),
     versions="1-2",
@@ -49,29 +32,23 @@ RESPONSE = Message(
     Field(
         "markers",
         Array(
-            Shape(
-                "WritableTxnMarkerResult",
-                Field("producer_id", INT64),
-                Field(
-                    "topics",
-                    Array(
-                        Shape(
-                            "WritableTxnMarkerTopicResult",
-                            Field("name", STRING),
-                            Field(
-                                "partitions",
-                                Array(
-                                    Shape(
-                                        "WritableTxnMarkerPartitionResult",
-                                        Field("partition_index", INT32),
-                                        Field("error_code", INT16),
-                                    )
-                                ),
-                            ),
-                        )
+            "WritableTxnMarkerResult",
+            Field("producer_id", INT64, entity=PRODUCER_ID),
+            Field(
+                "topics",
+                Array(
+                    "WritableTxnMarkerTopicResult",
+                    Field("name", STRING, entity=TOPIC_NAME),
+                    Field(
+                        "partitions",
+                        Array(
+                            "WritableTxnMarkerPartitionResult",
+                            Field("partition_index", INT32, own_entity=PARTITION),
+                            Field("error_code", INT16),
+                        ),
                     ),
                 ),
-            )
+            ),
         ),
     ),
     versions="1-2",

@@ -6,7 +6,7 @@ from typing import Any
 
 import schemathesis
 
-from mockbroker.core.durations import parse_duration
+from mockbroker.core.timing.durations import parse_duration
 
 
 @schemathesis.hook

@@ -27,11 +27,11 @@ STEERING = "actions|held|faults|clock|snapshot|restore|reset|journal|verify"
 GROUPS = {
     "looking": (f"^/v1/(?!{STEERING})", EVERY_PHASE),
     "one rule": ("^/v1/faults/", EVERY_PHASE),
-    # The coverage phase has eight thousand combinations for a set of rules.
-    "sets of rules": ("^/v1/faults$", "examples,fuzzing"),
+    # The coverage phase has eight thousand combinations for a plan.
+    "plans": ("^/v1/faults$", "examples,fuzzing"),
     "actions": ("^/v1/(actions|held)", EVERY_PHASE),
     "clock and snapshots": ("^/v1/(clock|snapshots?|restore|reset)$", EVERY_PHASE),
-    "journal": ("^/v1/(journal|journal/notes|journal/wait|verify)$", EVERY_PHASE),
+    "journal": ("^/v1/(journal|journal/entries|journal/wait|verify)$", EVERY_PHASE),
 }
 NOT_EXAMINED = {"/v1/journal/stream"}
 

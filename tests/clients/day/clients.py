@@ -24,7 +24,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import KafkaError as AsyncKafkaError
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from mockbroker.core.topic import Topic
+from mockbroker.core.metadata.topic import Topic
 from mockbroker.handlers.base import EncodedResponse, RequestContext
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import response_codec

@@ -89,7 +89,7 @@ class Ledger:
                 assert found is not None
                 self.elected((event.topic, event.partition), found.log_end_offset, event.unclean)
 
-        cluster.on_event.append(note)
+        cluster.runtime.on_event.append(note)
 
     def elected(self, partition: Partition, begin_offset: int, unclean: bool) -> None:
         with self._lock:

@@ -155,10 +155,10 @@ class Day:
         )
 
     def hold(self, topic: str, index: int, node_id: int) -> None:
-        self.kafka.call(lambda cluster: cluster.lag_follower(topic, index, node_id, hold=True))
+        self.kafka.lag_follower(topic, index, node=node_id)
 
     def release(self, topic: str, index: int, node_id: int) -> None:
-        self.kafka.call(lambda cluster: cluster.release_follower(topic, index, node_id))
+        self.kafka.lag_follower(topic, index, node=node_id, release=True)
 
     def tool(self, main: str, *args: str) -> str:
         """Run one of Kafka's tools in the readers' JVM; what it printed."""
@@ -199,7 +199,7 @@ class Day:
         before = self.group()
         for node_id in (1, 2, 3):
             with Load(self.both(), LOAD):
-                self.kafka.call(lambda c, n=node_id: c.move_coordinator(GROUP, n))  # type: ignore[misc]
+                self.kafka.move_coordinator(GROUP, node_id)  # type: ignore[misc]
         assert self.settle_group() == before
 
     def members_bounce(self) -> None:
@@ -242,7 +242,7 @@ class Day:
             self.settle()
             for topic in (ORDERS, CLICKS):
                 assert self.replicas(topic, 0) == [new, 2, 3]
-        self.kafka.call(lambda cluster: cluster.remove_broker(4))
+        self.kafka.remove_broker(4)
 
     def too_few_in_sync(self) -> None:
         """Two brokers are gone. Orders are refused, clicks are taken."""

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
 from mockbroker.core.errors import ActionError
-from mockbroker.core.faults.errors import RuleError
+from mockbroker.core.validation import ValidationError
 from mockbroker_fixtures import Cluster
 from tests.support.faulty import (
     begin,
@@ -105,6 +105,30 @@ def test_a_broker_that_is_cut_off_loses_what_it_leads(kafka: Cluster, topic: str
     kafka.act("heal_network")
     wait_until(lambda: len(kafka.call(lambda c: c.topics[topic].partitions[0].isr)) == 3)
     assert send(producer, topic, "x").errors == []
+
+
+@pytest.mark.fault("delay_network")
+def test_slow_links_let_acks_all_wait(kafka: Cluster, topic: str) -> None:
+    """The leader has the record at once; followers have it when the clock has gone on."""
+    producer = open_producer(kafka, enable_idempotence=True)
+    warm(producer, topic)
+    kafka.clock.freeze()
+    kafka.act("delay_network", nodes=[1, 2, 3], to=[1, 2, 3], by="2s")
+    delivery = begin(producer, topic, "x")
+    wait_until(lambda: kafka.call(lambda c: c.topics[topic].partitions[0].log.end_offset) == 2)
+    assert kafka.call(lambda c: c.topics[topic].partitions[0].high_watermark) == 1
+    assert not delivery.messages
+    kafka.clock.thaw()
+    kafka.clock.advance("5s")
+    assert polled(producer, delivery).errors == []
+
+
+@pytest.mark.fault("set_rack")
+def test_a_broker_moves_to_another_rack(kafka: Cluster) -> None:
+    kafka.act("set_rack", node=1, rack="east")
+    admin = admin_client(kafka.bootstrap_servers)
+    described = admin.describe_cluster().result(TIMEOUT_S)
+    assert {node.id: node.rack for node in described.nodes} == {1: "east", 2: None, 3: None}
 
 
 def leader_of(kafka: Cluster, topic: str) -> int:
@@ -248,7 +272,7 @@ def test_what_cannot_be_done_says_why(
 def test_wrong_arguments_are_named(
     kafka: Cluster, action: str, arguments: dict[str, object], said: str
 ) -> None:
-    with pytest.raises(RuleError, match=said):
+    with pytest.raises(ValidationError, match=said):
         kafka.act(action, arguments)
 
 

@@ -84,6 +84,7 @@ class Members:
     """Consumers of a group that note when they get partitions and when they lose them."""
 
     def __init__(self, kafka: Cluster, group: str, topic: str, *ids: str) -> None:
+        self.kafka, self.topic = kafka, topic
         self.log: dict[str, list[str]] = {each: [] for each in ids}
         self.consumers = {
             each: Consumer(
@@ -92,6 +93,7 @@ class Members:
                     group_id=group,
                     client_id=each,
                     heartbeat_interval_ms=50,
+                    auto_offset_reset="earliest",
                 )
             )
             for each in ids
@@ -108,7 +110,18 @@ class Members:
         return lambda _consumer, _partitions: self.log[member].append(what)
 
     def __enter__(self) -> Members:
-        self.until(lambda: all(owned(each) for each in self.consumers.values()))
+        """Returns when each member has read from a partition of its own. One that was only just
+        given its partitions is still at it, and has nothing yet that it could lose.
+        """
+        producer = open_producer(self.kafka)
+        for partition in (0, 1):
+            send(producer, self.topic, "to be read", partition=partition)
+        self.until(
+            lambda: all(
+                [at.offset for at in each.position(each.assignment())] == [1]
+                for each in self.consumers.values()
+            )
+        )
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
-from mockbroker.actors.config import ListenerSpec
 from mockbroker.client.connection import Connection
+from mockbroker.server.config import ListenerSpec
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_offsets import (
@@ -188,9 +188,9 @@ def test_a_connection_that_is_never_made_is_given_up_after_its_own_timeout(
     produce(kafka.bootstrap_servers, topic, ["a"])
     stats: list[str] = []
     with black_hole() as (host, port):
-        lie = kafka.faults.add(
+        rule = kafka.faults.add(
             match={"api": "Metadata", "client_id": "lost"},
-            do={"lie_metadata": {"address": {"node": 1, "host": host, "port": port}}},
+            do={"falsify_metadata": {"address": {"node": 1, "host": host, "port": port}}},
         )
         with open_consumer(
             ",".join(kafka.bootstrap_servers.split(",")[1:]),
@@ -209,7 +209,7 @@ def test_a_connection_that_is_never_made_is_given_up_after_its_own_timeout(
                 return any(each["connects"] > 2 for each in brokers if each["nodeid"] == 1)
 
             wait_until(given_up, what="a third attempt to connect")
-            lie.remove()
+            rule.remove()
             assert offsets(poll(consumer, 1)) == [0]
 
 
@@ -240,7 +240,7 @@ def test_metadata_tells_an_error_of_one_partition_to_those_who_ask_on_one_listen
     kafka.faults.clear()
     kafka.faults.add(
         match={"api": "Metadata", "topic": "t", "partition": 1, "listener": "OUTSIDE"},
-        do={"lie_metadata": {"error": error.name}},
+        do={"falsify_metadata": {"error": error.name}},
     )
     request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
     found = {}

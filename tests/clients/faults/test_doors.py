@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from mockbroker.actors.config import ListenerSpec
+from mockbroker.server.config import ListenerSpec
 from mockbroker_fixtures import Cluster
 from tests.clients.secured.ways import USERS, Way, librdkafka
 from tests.support.faulty import RECONNECT, open_producer, send, stored, warm

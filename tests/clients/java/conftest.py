@@ -9,41 +9,23 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.clients.conftest import PEERS, bootstrap_servers_of
 from tests.clients.java.steps import Peer, Steps
 from tests.support.tour import POMS, Tour
-
-# By default members of the new protocol hear of a rebalance every five seconds.
-CONFIGS = {
-    "group.consumer.heartbeat.interval.ms": "200",
-    "group.consumer.min.heartbeat.interval.ms": "200",
-    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-}
+from tests.support.transactional_clients import Tours
 
 
-@pytest.fixture(
-    scope="session",
-    params=["mockbroker", pytest.param("kafka", marks=pytest.mark.real_kafka)],
-)
-def peer(request: pytest.FixtureRequest) -> Iterator[Peer]:
+@pytest.fixture(scope="session", params=PEERS)
+def peer(request: pytest.FixtureRequest) -> Peer:
     """The cluster: three brokers of ours, or a real one."""
-    if request.param == "kafka":
-        from tests.support.real_kafka import RealKafka
-
-        with RealKafka(configs=CONFIGS) as kafka:
-            yield Peer("kafka", kafka.bootstrap_servers, 1)
-    else:
-        from mockbroker_fixtures.cluster import Cluster
-
-        with Cluster(brokers=3, configs=CONFIGS) as cluster:
-            yield Peer("mockbroker", cluster.bootstrap_servers, 3)
+    servers = bootstrap_servers_of(request.param, request)
+    return Peer(request.param, servers, 1 if request.param == "kafka" else 3)
 
 
 @pytest.fixture(scope="session", params=list(POMS))
-def tour(request: pytest.FixtureRequest) -> Iterator[Tour]:
+def tour(request: pytest.FixtureRequest, tours: Tours) -> Tour:
     """A JVM with the clients of one version."""
-    tour = Tour(request.param)
-    yield tour
-    tour.close()
+    return tours[request.param]
 
 
 @pytest.fixture

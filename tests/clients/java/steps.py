@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tests.support.tour import Tour
+from tests.support.waiting import wait_until
 
 Json = dict[str, Any]
 
@@ -69,9 +69,7 @@ class Steps:
 
     def until(self, check: Callable[[], bool]) -> None:
         """Ask until it holds: in a real cluster, what a controller did takes time to spread."""
-        deadline = time.monotonic() + 10
-        while not check():
-            assert time.monotonic() < deadline, "it never came to hold"
+        wait_until(check)
 
     # -- producers ---------------------------------------------------------------------------------
 

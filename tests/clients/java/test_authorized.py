@@ -66,30 +66,33 @@ def test_acl_command_adds_lists_and_removes(tour: Tour, kafka: Cluster, tmp_path
     assert send(tour, java(kafka), "tool") == "TopicAuthorizationException"
     who = ("--allow-principal", "User:alice")
     acls("--add", *who, "--producer", "--topic", "tool")
-    assert send(tour, java(kafka), "tool") == ""
+    wait_until(lambda: send(tour, java(kafka), "tool") == "")  # brokers learn of it one by one
     acls("--add", *who, "--consumer", "--topic", "to", "--resource-pattern-type", "prefixed",
          "--group", "read")  # fmt: skip
     acls("--add", "--deny-principal", "User:bob", "--deny-host", "10.0.0.1", "--operation", "Read",
          "--topic", "tool")  # fmt: skip
-    listed = acls("--list", "--topic", "tool", "--resource-pattern-type", "match")
-    for line in (
+    match = ("--resource-pattern-type", "match")
+    lines = (
         "resourceType=TOPIC, name=tool, patternType=LITERAL",
         "(principal=User:alice, host=*, operation=WRITE, permissionType=ALLOW)",
         "(principal=User:alice, host=*, operation=CREATE, permissionType=ALLOW)",
         "(principal=User:bob, host=10.0.0.1, operation=READ, permissionType=DENY)",
         "resourceType=TOPIC, name=to, patternType=PREFIXED",
-    ):
-        assert line in listed
-    match = ("--resource-pattern-type", "match")
-    assert "operation=READ" in acls("--list", "--group", "readers", *match)
+    )
+
+    def all_listed() -> bool:
+        listed = acls("--list", "--topic", "tool", *match)
+        return all(line in listed for line in lines)
+
+    wait_until(all_listed)
+    wait_until(lambda: "operation=READ" in acls("--list", "--group", "readers", *match))
     refused = acls("--list", user="alice", exit_code=1)
     assert "ClusterAuthorizationException" in refused
     acls("--remove", *who, "--producer", "--topic", "tool", "--force")
     # There is no topic left that an idempotent producer may write to.
-    assert send(tour, java(kafka), "tool") == "ClusterAuthorizationException"
+    wait_until(lambda: send(tour, java(kafka), "tool") == "ClusterAuthorizationException")
     acls("--remove", "--topic", "tool", "--force")
-    left = acls("--list", "--topic", "tool")
-    assert "operation=" not in left
+    wait_until(lambda: "operation=" not in acls("--list", "--topic", "tool"))
 
 
 def test_a_right_that_is_taken_back_ends_with_the_next_request(tour: Tour, kafka: Cluster) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
-from mockbroker.actors.config import TopicSpec
+from mockbroker.server.config import TopicSpec
 from mockbroker_fixtures import Cluster
 from tests.clients.java.steps import Steps
 from tests.clients.java.test_transactions import Transactional
@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.java
 
-PAGE = "exactly-once-jvm.md"
+PAGE = "howto/exactly-once.md"
 PARTITIONS = 2
 
 

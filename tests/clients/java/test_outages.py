@@ -52,7 +52,7 @@ def partition(index: int) -> str:
 
 def cut(kafka: Cluster, node_id: int) -> None:
     """Nobody hears of a broker any more, and nobody notices."""
-    kafka.call(lambda cluster: cluster.pause_broker(node_id, fence_after_ms=NEVER_MS))
+    kafka.pause_broker(node_id, fence_after_ms=NEVER_MS)
 
 
 @pytest.mark.covers("S145", "S268")

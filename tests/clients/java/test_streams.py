@@ -15,9 +15,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from mockbroker.actors.config import TopicSpec
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.topic import GROUP_METADATA_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
+from mockbroker.server.config import TopicSpec
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from tests.support import doc_examples, maven
@@ -26,7 +26,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.java
 
-PAGE = "exactly-once-jvm.md"
+PAGE = "howto/exactly-once.md"
 LINES, COUNTS = "lines", "counts"
 PARTITIONS = 2
 STORE = "word-count-KSTREAM-AGGREGATE-STATE-STORE-0000000003"

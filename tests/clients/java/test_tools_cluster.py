@@ -15,6 +15,7 @@ import pytest
 
 from tests.clients.java.steps import Peer, Steps
 from tests.clients.java.test_tools import TOOLS, run
+from tests.support.real_kafka import SEVERAL_NODES
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.java, pytest.mark.parametrize("tour", ["4.3.1"], indirect=True)]
@@ -38,7 +39,12 @@ class Nodes(Peer):
 
 @pytest.fixture(
     scope="module",
-    params=["mockbroker", pytest.param("kafka", marks=pytest.mark.real_kafka)],
+    params=[
+        "mockbroker",
+        pytest.param(
+            "kafka", marks=[pytest.mark.real_kafka, pytest.mark.xdist_group(SEVERAL_NODES)]
+        ),
+    ],
 )
 def peer(request: pytest.FixtureRequest) -> Iterator[Nodes]:
     if request.param == "kafka":
@@ -217,8 +223,7 @@ def test_reassign_partitions_command_generates_executes_and_verifies(
     completed = f"Reassignment of partition {name}-0 is completed."
     wait_until(lambda: completed in move("--verify"))
     assert "Clearing topic-level throttles" in move("--verify")
-    leader, replicas, isr = topics.partition("moved")
-    assert (leader, replicas, isr) == ("2", [2, 1], {1, 2})
+    wait_until(lambda: topics.partition("moved") == ("2", [2, 1], {1, 2}))
     values = [record["value"] for record in java.read_all(name, 5)]
     assert values == ["0", "1", "2", "3", "4"]
     assert "No partition reassignments found." in run(java, REASSIGN, "--list")

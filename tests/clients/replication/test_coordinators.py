@@ -72,7 +72,7 @@ def test_a_group_goes_on_with_the_next_coordinator_and_with_the_first_one_again(
     assert one.committed(partition)[partition] == 10
     kafka.start_broker(first)
     members.until(full_isr(kafka), "an ISR that is full")
-    kafka.call(lambda c: c.move_coordinator("g", first))
+    kafka.move_coordinator("g", first)
     log.clear()
     members.until(
         lambda: (
@@ -100,7 +100,7 @@ def test_a_member_stays_while_its_coordinator_reads_its_log(
     before = look(kafka, "g")
     log.clear()
     load_ms = 1500
-    kafka.call(lambda cluster: cluster.unload_coordinator("g", load_ms=load_ms))
+    kafka.unload_coordinator("g", load_ms=load_ms)
     with (
         open_consumer(kafka.bootstrap_servers, group_id="g") as other,
         ThreadPoolExecutor() as pool,
@@ -171,11 +171,11 @@ def test_a_sync_commit_waits_for_the_answer_and_an_async_one_does_not(kafka: Clu
         assert consumer.commit(offsets=offset, asynchronous=False)[0].error is None
         leader = coordinator(kafka, "g")
         follower = next(n for n in kafka.call(lambda c: list(c.brokers)) if n != leader)
-        kafka.call(lambda c: c.lag_follower(OFFSETS, None, follower, hold=True))
+        kafka.lag_follower(OFFSETS, None, node=follower)
         consumer.commit(offsets=offset, asynchronous=True)
         consumer.poll(0.3)
         assert told == []
-        kafka.call(lambda c: c.release_follower(OFFSETS, None, follower))
+        kafka.lag_follower(OFFSETS, None, node=follower, release=True)
         brokers.until(lambda: consumer.poll(0.05) is None and told != [])
         assert told == [None]
 

@@ -8,7 +8,7 @@ import pytest
 
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.events import LogTruncated
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import open_consumer, poll, produce, read_all, values
 from tests.support.replicated import TOPIC, Brokers
@@ -52,7 +52,7 @@ def test_both_ways_end_alike_and_cut_at_different_offsets(truncation: str, cut_a
     with Cluster(brokers=3, node_ids=[1, 2, 3], configs=configs(truncation)) as kafka:
         brokers = Brokers(kafka)
         cut: list[Any] = []
-        brokers.do(lambda cluster: cluster.on_event.append(cut.append))
+        brokers.do(lambda cluster: cluster.runtime.on_event.append(cut.append))
         brokers.create()
         produce(brokers.bootstrap, TOPIC, ["m1"])
         brokers.until(lambda: brokers.partition(all_have_heard))

@@ -90,7 +90,7 @@ def test_the_preferred_leader_is_elected_when_it_is_in_sync(brokers: Brokers) ->
     assert error is not None
     assert error.code() == KafkaError.ELECTION_NOT_NEEDED
     brokers.do(lambda cluster: cluster.move_leader(TOPIC, 0, 3))
-    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, [1]))
+    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, nodes=[1]))
     error = elect(brokers, ElectionType.PREFERRED)
     assert error is not None
     assert error.code() == KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
@@ -106,7 +106,7 @@ def test_a_partition_whose_whole_isr_died_waits_and_has_all_its_records(brokers:
     """No leader, no answer; what was acknowledged is there when a member of the ISR returns."""
     brokers.create((1, 2))
     produce(brokers.bootstrap, TOPIC, ["a", "b"])
-    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, [2]))
+    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, nodes=[2]))
     brokers.kafka.stop_broker(1, how="unclean")
     brokers.release(2)
     told = brokers.metadata()
@@ -126,7 +126,7 @@ def test_an_unclean_election_gives_a_leader_and_takes_records(brokers: Brokers) 
     """B is three acknowledged records behind: those are gone, on A as well when it is back."""
     brokers.create((1, 2))
     produce(brokers.bootstrap, TOPIC, ["a"])
-    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, [2]))
+    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, nodes=[2]))
     produce(brokers.bootstrap, TOPIC, ["b", "c", "d"], acks="all")
     brokers.kafka.stop_broker(1, how="unclean")
     assert elect(brokers, ElectionType.UNCLEAN) is None
@@ -211,7 +211,7 @@ def test_a_consumer_asks_where_the_epoch_ended_after_an_unclean_election(
     """It asks the leader, not the coordinator, finds its position gone, and resets as told."""
     brokers.create((1, 2))
     produce(brokers.bootstrap, TOPIC, ["a", "b"])
-    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, [2]))
+    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, nodes=[2]))
     produce(brokers.bootstrap, TOPIC, ["c", "d"], acks="all")
     with open_consumer(
         brokers.bootstrap, auto_offset_reset="latest", topic_metadata_refresh_interval_ms=100

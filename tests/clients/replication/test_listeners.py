@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from mockbroker.actors.config import ListenerSpec
-from mockbroker.core.broker import Endpoint
+from mockbroker.core.brokers.broker import Endpoint
+from mockbroker.server.config import ListenerSpec
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from tests.support.librdkafka import (
@@ -64,7 +64,7 @@ def test_a_leader_without_the_listener_that_was_asked_is_not_told(two_listeners:
 
     def take_away(cluster) -> None:  # type: ignore[no-untyped-def]
         del cluster.brokers[2].endpoints[EXTERNAL]
-        cluster.metadata_changed()
+        cluster.metadata.changed()
 
     two_listeners.call(take_away)
     outside = admin_client(bootstrap).list_topics("t", TIMEOUT_S).topics["t"].partitions
@@ -83,7 +83,7 @@ def test_a_broker_whose_name_does_not_resolve_disturbs_no_other(two_listeners: C
     def rename(cluster) -> None:  # type: ignore[no-untyped-def]
         former = cluster.brokers[2].endpoints[INTERNAL]
         cluster.brokers[2].endpoints[INTERNAL] = Endpoint(NOWHERE, former.port)
-        cluster.metadata_changed()
+        cluster.metadata.changed()
 
     two_listeners.call(rename)
     bootstrap = two_listeners.bootstrap(INTERNAL).split(",")[0]

@@ -112,7 +112,9 @@ def test_a_partition_moves_to_another_broker_under_its_readers(brokers: Brokers)
         assert values(poll(consumer, 1)) == ["a"]
         from mockbroker.core.replication.reassignment import reassign
 
-        brokers.do(lambda c: reassign(c, TOPIC, 0, [2, 3], may_change_factor=True))
+        brokers.do(
+            lambda c: reassign(c.replication_control, TOPIC, 0, [2, 3], may_change_factor=True)
+        )
         brokers.until(lambda: brokers.metadata().replicas == [2, 3])
         told = brokers.metadata()
         assert (told.leader, sorted(told.isrs)) == (2, [2, 3])

@@ -46,7 +46,7 @@ def test_what_all_replicas_acknowledged_outlives_the_power_of_one(
 def test_what_only_the_leader_had_is_gone_with_its_power(kafka: Cluster, brokers: Brokers) -> None:
     """acks=1, and followers that are behind and out of the ISR."""
     brokers.create((1, 2, 3))
-    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, [2, 3]))
+    brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, nodes=[2, 3]))
     produce(brokers.bootstrap, TOPIC, ["unsafe"], acks=1)
     kafka.stop_broker(1, how="power_loss")
     kafka.start_broker(1)

@@ -52,7 +52,7 @@ def test_a_consumer_sees_what_the_whole_isr_has_and_the_rest_when_it_has_it_too(
 def test_acks_all_takes_as_long_as_the_slowest_follower(brokers: Brokers, min_isr: str) -> None:
     """One is 700 ms late; the leader alone is quick, and min.insync.replicas does not help."""
     brokers.create(min_insync_replicas=min_isr)
-    brokers.do(lambda cluster: cluster.lag_follower(TOPIC, 0, 3, by_ms=700))
+    brokers.do(lambda cluster: cluster.lag_follower(TOPIC, 0, node=3, by_ms=700))
     begun = time.monotonic()
     produce(brokers.bootstrap, TOPIC, ["quick"], acks=1, linger_ms=0)
     quick_s = time.monotonic() - begun

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mockbroker.actors.config import ListenerSpec
 from mockbroker.core.security.principals import ANONYMOUS
 from mockbroker.handlers.base import ConnectionInfo
+from mockbroker.server.config import ListenerSpec
 from mockbroker_fixtures import Cluster
 
 USER, PASSWORD = "alice", "alice-secret"
@@ -142,7 +142,7 @@ def principals(kafka: Cluster, way: Way) -> set[str]:
     return kafka.call(
         lambda _: {
             connection._info.principal
-            for host in kafka.server.hosts.values()
+            for host in kafka.server.socket_servers.values()
             for connection in host._connections
             if connection._listener == way.listener and _has_proved_it(connection._info, way)
         }

@@ -39,7 +39,7 @@ def test_leader_replicas_and_isr_are_shown_as_they_are(kafka: Cluster, admin: Ad
         topic = cluster.create_topic("scripted", assignments={0: [1, 2, 3], 1: [2, 1, 3]})
         partition = topic.partitions[0]
         partition.leader_id, partition.isr = 3, [2, 3]
-        cluster.metadata_changed(topic)
+        cluster.metadata.changed(topic)
 
     kafka.call(script)
     assert shown(admin, "scripted") == [(3, [1, 2, 3], [2, 3]), (2, [2, 1, 3], [2, 1, 3])]
@@ -154,7 +154,7 @@ def test_electing_the_preferred_leaders_evens_out_a_skew(
         topic = cluster.create_topic("skewed", assignments=replicas)
         for partition in topic.partitions:
             partition.leader_id = 1
-        cluster.metadata_changed(topic)
+        cluster.metadata.changed(topic)
 
     kafka.call(skew)
     assert Counter(leader for leader, _, _ in shown(admin, "skewed")) == {1: 6}

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -22,14 +21,6 @@ OTHERS = [
 def make(request: pytest.FixtureRequest) -> Make:
     """Opens transactional producers of one of the Python clients."""
     return PRODUCERS[request.param]
-
-
-@pytest.fixture(scope="session")
-def tours() -> Iterator[Tours]:
-    """JVMs with the Java clients, started when a test asks for them."""
-    opened = Tours()
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(params=[*PRODUCERS, *OTHERS])

@@ -19,8 +19,8 @@ from tests.support.transactional_clients import Tours
 from tests.support.transactional_id import (
     ID,
     committed,
+    hold_markers,
     let_markers_go,
-    lose_markers,
     stable_end,
     state,
     wait_for_state,
@@ -59,7 +59,7 @@ def test_while_an_end_is_held_its_records_are_hidden_and_the_next_one_waits(
     with make_any(kafka.bootstrap_servers, ID) as producer:
         producer.begin()
         producer.send("t", "held")
-        lose_markers(kafka)
+        hold_markers(kafka)
         getattr(producer, end)()
         with open_consumer(kafka.bootstrap_servers, isolation_level="read_committed") as consumer:
             consumer.assign([TopicPartition("t", 0, 0)])

@@ -11,17 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mockbroker.actors.config import TopicSpec
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.server.config import TopicSpec
 from mockbroker_fixtures import Cluster
 from tests.support.python_transactions import Fenced, Make, TransactionalProducer
 from tests.support.transactional_id import (
     ID,
     committed,
     coordinator,
+    hold_markers,
     let_markers_go,
-    lose_markers,
     state,
     wait_for_state,
 )
@@ -57,7 +57,7 @@ def bring(kafka: Cluster, producer: TransactionalProducer, wanted: str) -> None:
     producer.send("t", "first")
     if wanted != "Ongoing":
         if wanted.startswith("Prepare"):
-            lose_markers(kafka)
+            hold_markers(kafka)
         getattr(producer, "commit" if wanted.endswith("Commit") else "abort")()
     wait_for_state(kafka, wanted)
 
@@ -91,7 +91,7 @@ def test_the_coordinator_moves(kafka: Cluster, make_any: Make, leader: int, held
     with make_any(kafka.bootstrap_servers, ID) as producer:
         bring(kafka, producer, held)
         other = next(n for n in (1, 2, 3) if n != coordinator(kafka))
-        kafka.call(lambda cluster: cluster.move_coordinator(ID, other, "transaction"))
+        kafka.move_coordinator(ID, other, "transaction")
         go_on(kafka, producer, held)
     assert coordinator(kafka) == other
 
@@ -157,7 +157,7 @@ def test_the_coordinator_dies_while_it_fences(
     with make_outliving(kafka.bootstrap_servers, ID) as first:
         first.begin()
         first.send("t", "lost")
-        lose_markers(kafka)
+        hold_markers(kafka)
         with ThreadPoolExecutor(1) as pool:
             opening = pool.submit(make_outliving, kafka.bootstrap_servers, ID)
             wait_for_state(kafka, "PrepareAbort")

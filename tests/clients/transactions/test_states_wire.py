@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from mockbroker.core.txn.states import ANSWERS, Ask, State, Step
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.txn.states import ANSWERS, State, TxnRequest, TxnStep
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -40,24 +40,24 @@ def kafka() -> Iterator[Cluster]:
         yield kafka
 
 
-def put(held: Held, ask: Ask) -> tuple[int, Any]:
+def put(held: Held, ask: TxnRequest) -> tuple[int, Any]:
     """Ask over the socket; the error code, and the whole answer."""
     p, session = held.p, held.session
-    if ask is Ask.INIT:
+    if ask is TxnRequest.INIT:
         answer = session.ask(Producer(session).init_request(), 5)
         return answer.error_code, answer
-    if ask is Ask.ADD:
+    if ask is TxnRequest.ADD:
         answer = session.ask(p.add(held.name, partitions=[1]), 3)
         (topic,) = answer.results_by_topic_v3_and_below
         return topic.results_by_partition[0].partition_error_code, answer
-    if ask is Ask.VERIFY:
+    if ask is TxnRequest.VERIFY:
         lines = [p.batched(held.name)]
         answer = session.ask(AddPartitionsToTxnRequest(transactions=lines), 5)
         (topic,) = answer.results_by_transaction[0].topic_results
         return topic.results_by_partition[0].partition_error_code, answer
-    version = TV1 if ask in (Ask.TV1_COMMIT, Ask.TV1_ABORT) else TV2
-    again = ask in (Ask.TV2_COMMIT_AGAIN, Ask.TV2_ABORT_AGAIN)
-    commits = ask in (Ask.TV1_COMMIT, Ask.TV2_COMMIT, Ask.TV2_COMMIT_AGAIN)
+    version = TV1 if ask in (TxnRequest.TV1_COMMIT, TxnRequest.TV1_ABORT) else TV2
+    again = ask in (TxnRequest.TV2_COMMIT_AGAIN, TxnRequest.TV2_ABORT_AGAIN)
+    commits = ask in (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT, TxnRequest.TV2_COMMIT_AGAIN)
     answer = session.ask(p.end(committed=commits, epoch=p.epoch - again), version)
     return answer.error_code, answer
 
@@ -69,48 +69,50 @@ def held(kafka: Cluster, state: State) -> Iterator[Held]:
     made.close()
 
 
-def code(state: State, ask: Ask) -> ErrorCode:
+def code(state: State, ask: TxnRequest) -> ErrorCode:
     """What the cell says, put as an error code."""
     verdict = ANSWERS[state][ask]
-    if state in PENDING and ask is not Ask.VERIFY:
+    if state in PENDING and ask is not TxnRequest.VERIFY:
         return E.CONCURRENT_TRANSACTIONS
     if isinstance(verdict, ErrorCode):
         return verdict
-    if verdict is Step.MEMBERSHIP:
+    if verdict is TxnStep.VERIFY:
         there = state in (State.ONGOING, State.PREPARE_EPOCH_FENCE)
         return E.NONE if there else E.TRANSACTION_ABORTABLE
-    return E.CONCURRENT_TRANSACTIONS if verdict is Step.FENCE else E.NONE
+    return E.CONCURRENT_TRANSACTIONS if verdict is TxnStep.FENCE else E.NONE
 
 
 @pytest.mark.covers("S250")
-@pytest.mark.parametrize("ask", Ask, ids=lambda ask: ask.name)
+@pytest.mark.parametrize("ask", TxnRequest, ids=lambda ask: ask.name)
 @BY_STATE
-def test_every_cell_is_answered_as_the_table_says(held: Held, state: State, ask: Ask) -> None:
+def test_every_cell_is_answered_as_the_table_says(
+    held: Held, state: State, ask: TxnRequest
+) -> None:
     """The code, and what comes of it."""
     before = held.described
     found, answer = put(held, ask)
     assert ErrorCode(found) is code(state, ask)
     verdict = ANSWERS[state][ask]
-    if state in PENDING or isinstance(verdict, ErrorCode) or verdict is Step.MEMBERSHIP:
+    if state in PENDING or isinstance(verdict, ErrorCode) or verdict is TxnStep.VERIFY:
         assert held.described == before
-    elif verdict is Step.SAME:
+    elif verdict is TxnStep.SAME:
         identity = (before.producer_id, before.producer_epoch)
-        told = (-1, -1) if ask in (Ask.TV1_COMMIT, Ask.TV1_ABORT) else identity
+        told = (-1, -1) if ask in (TxnRequest.TV1_COMMIT, TxnRequest.TV1_ABORT) else identity
         assert (answer.producer_id, answer.producer_epoch) == told
         assert held.described == before
-    elif verdict is Step.RENEW:
+    elif verdict is TxnStep.RENEW:
         assert answer.producer_epoch == before.producer_epoch + 1
         assert held.state == "Empty"
-    elif verdict is Step.FENCE:
+    elif verdict is TxnStep.FENCE:
         held.wait_for(State.COMPLETE_ABORT)
         assert held.described.producer_epoch == before.producer_epoch + 1
-    elif verdict is Step.ADD:
+    elif verdict is TxnStep.ADD:
         added = next(t.partitions for t in held.described.topics if t.topic == held.name)
         assert (held.state, added) == ("Ongoing", [0, 1] if before.topics else [1])
     else:
-        commits = ask in (Ask.TV1_COMMIT, Ask.TV2_COMMIT)
+        commits = ask in (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT)
         held.wait_for(State.COMPLETE_COMMIT if commits else State.COMPLETE_ABORT)
-        raised = ask not in (Ask.TV1_COMMIT, Ask.TV1_ABORT)
+        raised = ask not in (TxnRequest.TV1_COMMIT, TxnRequest.TV1_ABORT)
         assert held.described.producer_epoch == before.producer_epoch + raised
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker.core.replication.network import Message
-from mockbroker.core.txn.marker_sender import MARKER
 from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import iter_records, parse_marker, split_batches
 from tests.support.python_transactions import Make
-from tests.support.transactional_id import ID, let_markers_go, lose_markers, wait_for_state
+from tests.support.transactional_id import ID, hold_markers, let_markers_go, wait_for_state
 from tests.support.waiting import wait_until
 
 PARTITIONS = (("t", 0), ("t", 1), ("u", 0))
@@ -49,7 +47,7 @@ def test_in_each_partition_all_or_nothing(kafka: Cluster, make_any: Make, end: s
             producer.send(topic, f"{number} a", partition)
             producer.send(topic, f"{number} b", partition)
         assert [words(kafka, *key) for key in PARTITIONS] == [[], [], []]
-        lose_markers(kafka, "t", 1)
+        hold_markers(kafka, "t", 1)
         getattr(producer, end)()
         marker = end.upper()
         expected = [[f"{n} a", f"{n} b", marker] for n in range(3)]
@@ -74,24 +72,23 @@ def test_first_the_decision_then_the_markers_then_the_completion(
     """EndTxn is answered when the decision is stored; the markers set out after that, and the end
     is complete when all have been taken.
     """
-    sent: list[tuple[str, int, str]] = []
-
-    def watch(message: Message) -> None:
-        if message.what == MARKER:
-            sent.append((message.topic, message.partition, state_at(message.sender)))
-
-    def state_at(broker: int) -> str:
-        shard = kafka.server.cluster.brokers[broker].transactions.shard_of(ID)
-        return str(shard.transactions[ID].state.value)  # type: ignore[union-attr]
-
-    kafka.call(lambda cluster: cluster.replication.network.hooks.append(watch))
+    kafka.faults.add(
+        match={"between_brokers": True, "api": "WriteTxnMarkers", "transactional_id": ID},
+        do={"observe": {}},
+    )
     with make_any(kafka.bootstrap_servers, ID) as producer:
         producer.begin()
         for topic, partition in PARTITIONS:
             producer.send(topic, "v", partition)
         producer.commit()
         wait_for_state(kafka, "CompleteCommit")
-    assert sorted(sent) == [(*key, "PrepareCommit") for key in PARTITIONS]
+    for topic, partition in PARTITIONS:
+        kafka.journal.in_order(
+            {"kind": "transaction", "former": "Ongoing", "state": "PrepareCommit"},
+            {"kind": "hop", "api": "WriteTxnMarkers", "topic": topic, "partition": partition},
+            {"kind": "hop_answer", "error": "none", "topic": topic, "partition": partition},
+            {"kind": "transaction", "former": "PrepareCommit", "state": "CompleteCommit"},
+        )
     kafka.journal.in_order(
         {"kind": "request", "api": "EndTxn"},
         {"kind": "transaction", "former": "Ongoing", "state": "PrepareCommit"},

@@ -182,7 +182,7 @@ def test_a_hundred_commits_become_one_record(kafka: Cluster) -> None:
         moved = cluster.partition("__consumer_offsets", partition)  # type: ignore[attr-defined]
         leader = next(node for node in moved.isr if node != moved.leader_id)
         moved.become_leader(leader, moved.leader_epoch + 1, moved.isr)
-        cluster.metadata_changed(moved.topic)  # type: ignore[attr-defined]
+        cluster.metadata.changed(moved.topic)  # type: ignore[attr-defined]
         return int(leader)
 
     kafka.call(move)

@@ -103,7 +103,9 @@ def test_validating_changes_nothing(cluster):
         ((8, "1"), Change("root", Op.SET, "LOUD"), ErrorCode.INVALID_CONFIG),
         ((8, "1"), Change("root", Op.DELETE, None), ErrorCode.INVALID_REQUEST),
         ((8, "1"), Change("root", Op.APPEND, "INFO"), ErrorCode.INVALID_REQUEST),
-        ((8, "1"), Change("root", 9, "INFO"), ErrorCode.INVALID_REQUEST),
+        ((8, "1"), Change("root", 9, "INFO"), ErrorCode.UNKNOWN_SERVER_ERROR),
+        ((4, "1"), Change("log.cleaner.threads", Op.SET, "0"), ErrorCode.INVALID_REQUEST),
+        ((4, "1"), Change("log.cleaner.threads", Op.SET, "3"), ErrorCode.INVALID_REQUEST),
         ((8, "1"), Change("no.such", Op.SET, "INFO"), ErrorCode.INVALID_CONFIG),
     ],
 )

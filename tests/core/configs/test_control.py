@@ -34,20 +34,20 @@ def cluster() -> Cluster:
 )
 def test_topic_configs_that_do_not_fit_are_invalid(cluster, overrides):
     with pytest.raises(ApiError) as refused:
-        check_topic_configs(cluster, overrides)
+        check_topic_configs(cluster.configs, overrides)
     assert refused.value.error is ErrorCode.INVALID_CONFIG
 
 
 def test_a_topics_lag_is_held_against_the_brokers():
     cluster = Cluster(configs={"log.cleaner.min.compaction.lag.ms": "100"})
-    check_topic_configs(cluster, {"max.compaction.lag.ms": "100"})
+    check_topic_configs(cluster.configs, {"max.compaction.lag.ms": "100"})
     with pytest.raises(ApiError):
-        check_topic_configs(cluster, {"max.compaction.lag.ms": "99"})
+        check_topic_configs(cluster.configs, {"max.compaction.lag.ms": "99"})
 
 
 def test_sound_topic_configs_pass():
     tiered = Cluster(configs={"remote.log.storage.system.enable": "true"})
-    check_topic_configs(tiered, {"remote.storage.enable": "true", "cleanup.policy": ""})
+    check_topic_configs(tiered.configs, {"remote.storage.enable": "true", "cleanup.policy": ""})
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_sound_topic_configs_pass():
 )
 def test_group_configs_outside_the_brokers_bounds_are_invalid(cluster, overrides):
     with pytest.raises(ApiError) as refused:
-        check_group_configs(cluster, overrides)
+        check_group_configs(cluster.configs, overrides)
     assert refused.value.error is ErrorCode.INVALID_CONFIG
 
 
@@ -79,10 +79,11 @@ def test_a_session_outlasts_a_heartbeat():
         }
     )
     check_group_configs(
-        cluster, {"consumer.session.timeout.ms": "11", "consumer.heartbeat.interval.ms": "10"}
+        cluster.configs,
+        {"consumer.session.timeout.ms": "11", "consumer.heartbeat.interval.ms": "10"},
     )
     with pytest.raises(ApiError):
-        check_group_configs(cluster, {"consumer.session.timeout.ms": "5000"})
+        check_group_configs(cluster.configs, {"consumer.session.timeout.ms": "5000"})
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_a_sound_subscription_passes():
 )
 def test_what_a_running_broker_does_not_take_is_an_invalid_request(cluster, overrides, node_id):
     with pytest.raises(ApiError) as refused:
-        check_broker_configs(cluster, overrides, node_id)
+        check_broker_configs(cluster.replication_control, overrides, node_id)
     assert refused.value.error is ErrorCode.INVALID_REQUEST
 
 
@@ -141,16 +142,16 @@ def test_what_a_running_broker_does_not_take_is_an_invalid_request(cluster, over
     ],
 )
 def test_what_may_change_while_a_broker_runs_passes(cluster, overrides, node_id):
-    check_broker_configs(cluster, overrides, node_id)
+    check_broker_configs(cluster.replication_control, overrides, node_id)
 
 
 def test_min_insync_replicas_stays_one_value_for_all_brokers(cluster):
     """One broker's is not even deleted where it is not set, as Kafka 4.3 has it."""
     one, two = {"min.insync.replicas": "1"}, {"min.insync.replicas": "2"}
     named, other = "min.insync.replicas", "log.retention.ms"
-    check_min_isr_stays(cluster, one, two, [named], None)
-    check_min_isr_stays(cluster, {}, {}, [other], 1)
-    check_min_isr_stays(cluster, one, one, [other], 1)
+    check_min_isr_stays(cluster.replication_control, one, two, [named], None)
+    check_min_isr_stays(cluster.replication_control, {}, {}, [other], 1)
+    check_min_isr_stays(cluster.replication_control, one, one, [other], 1)
     for before, after, written, node_id in (
         (one, {}, [named], None),
         (one, {}, [other], None),
@@ -159,6 +160,6 @@ def test_min_insync_replicas_stays_one_value_for_all_brokers(cluster):
         (one, {}, [other], 1),
     ):
         with pytest.raises(ApiError) as refused:
-            check_min_isr_stays(cluster, before, after, written, node_id)
+            check_min_isr_stays(cluster.replication_control, before, after, written, node_id)
         assert refused.value.error is ErrorCode.INVALID_CONFIG
-    check_min_isr_stays(Cluster(kafka_version="4.0"), {}, two, [named], 1)
+    check_min_isr_stays(Cluster(kafka_version="4.0").replication_control, {}, two, [named], 1)

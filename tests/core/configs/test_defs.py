@@ -40,38 +40,37 @@ def test_text_becomes_a_typed_value(name, text, value):
 
 @pytest.mark.covers("S304")
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "message"),
     [
-        ("retention.ms", "never"),
-        ("retention.ms", ""),
-        ("retention.ms", "-2"),
-        ("retention.ms", "1_000"),
-        ("retention.ms", "9223372036854775808"),
-        ("segment.bytes", "1048575"),
-        ("segment.bytes", "2147483648"),
-        ("preallocate", "yes"),
-        ("cleanup.policy", "delete,delete"),
-        ("cleanup.policy", "delete,,compact"),
-        ("cleanup.policy", "remove"),
-        ("compression.type", "GZIP"),
-        ("compression.gzip.level", "0"),
-        ("compression.gzip.level", "10"),
-        ("compression.zstd.level", "23"),
-        ("message.timestamp.type", "Never"),
-        ("min.cleanable.dirty.ratio", "1.5"),
-        ("min.cleanable.dirty.ratio", "half"),
-        ("min.insync.replicas", "0"),
-        ("max.message.bytes", "-1"),
-        ("leader.replication.throttled.replicas", "x"),
-        ("leader.replication.throttled.replicas", "*,0:1"),
+        ("retention.ms", "never", "Not a number of type LONG"),
+        ("retention.ms", "", "Not a number of type LONG"),
+        ("retention.ms", "-2", "Value must be at least -1"),
+        ("retention.ms", "1_000", "Invalid value 1_000 for"),
+        ("retention.ms", "9223372036854775808", "Not a number of type LONG"),
+        ("segment.bytes", "1048575", "Value must be at least 1048576"),
+        ("segment.bytes", "2147483648", "Not a number of type INT"),
+        ("preallocate", "yes", "Expected value to be either true or false"),
+        ("cleanup.policy", "delete,delete", "values must not be duplicated."),
+        ("cleanup.policy", "delete,,compact", "values must not be empty."),
+        ("cleanup.policy", "remove", "String must be one of: compact, delete"),
+        ("compression.type", "GZIP", "Invalid value GZIP for configuration compression.type"),
+        ("compression.gzip.level", "0", "Value must be between 1 and 9 or equal to -1"),
+        ("compression.gzip.level", "10", "Value must be between 1 and 9 or equal to -1"),
+        ("compression.zstd.level", "23", "Value must be no more than 22"),
+        ("message.timestamp.type", "Never", "String must be one of: CreateTime, LogAppendTime"),
+        ("min.cleanable.dirty.ratio", "1.5", "Value must be no more than 1"),
+        ("min.cleanable.dirty.ratio", "half", "Not a number of type DOUBLE"),
+        ("min.insync.replicas", "0", "Value must be at least 1"),
+        ("max.message.bytes", "-1", "Value must be at least 0"),
+        ("leader.replication.throttled.replicas", "x", "must be the literal '*' or a list"),
+        ("leader.replication.throttled.replicas", "*,0:1", "Invalid value [*, 0:1] for"),
     ],
 )
-def test_what_kafka_refuses_is_refused_with_the_key_and_the_reason(name, text):
+def test_what_kafka_refuses_is_refused_in_its_words(name, text, message):
     with pytest.raises(ConfigError) as refused:
         TOPIC_CONFIGS[name].parse(text)
     assert refused.value.key == name
-    assert str(refused.value).startswith(f"{name}: ")
-    assert repr(text) in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def sources(configs: ClusterConfigs, name: str, node_id: int | None = None) -> l
         ({"no.such": "1"}, "no.such", "no broker config"),
         ({"retention.ms": "1"}, "retention.ms", "log.retention.ms"),
         ({"num.partitions": "none"}, "num.partitions", "number"),
-        ({"num.partitions": "0"}, "num.partitions", "1 or more"),
+        ({"num.partitions": "0"}, "num.partitions", "Value must be at least 1"),
         ({"node.id": "4"}, "node.id", "itself"),
         ({"record.validation": "sometimes"}, "record.validation", "always"),
     ],

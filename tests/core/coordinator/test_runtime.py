@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
-from mockbroker.core.partition import Partition
-from mockbroker.core.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from mockbroker.core.replication.partition import Partition
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
 from tests.support.group_node import (
@@ -53,14 +53,31 @@ Kind = Callable[[], tuple[TxnNode, Runtime, Partition]]
 
 
 @both
+def test_the_coordinator_of_a_removed_broker_reads_nothing_for_the_next_of_its_id(
+    kind: Kind,
+) -> None:
+    node, former, partition = kind()
+    node_id = partition.leader_id
+    node.cluster.remove_broker(node_id)
+    node.cluster.add_broker(node_id)
+    node.settle()
+    node.cluster.move_leader(partition.topic.name, partition.index, node_id)
+    assert former.shard(partition) is E.NOT_COORDINATOR
+    broker = node.cluster.brokers[node_id]
+    following: Runtime = broker.groups if kind is groups else broker.transactions
+    node.settle()
+    assert not isinstance(following.shard(partition), ErrorCode)
+
+
+@both
 def test_to_hear_of_what_is_known_changes_nothing(kind: Kind) -> None:
     node, coordinator, partition = kind()
     shard = coordinator.shard(partition)
-    coordinator.partition_heard(partition)
+    coordinator.on_leadership_change(partition)
     assert coordinator.shard(partition) is shard
     coordinator.unload()
-    coordinator.partition_heard(partition)
-    coordinator.partition_heard(partition)
+    coordinator.on_leadership_change(partition)
+    coordinator.on_leadership_change(partition)
     node.advance(0)
     (loaded,) = coordinator.loaded()
     assert loaded is not shard
@@ -71,7 +88,7 @@ def test_to_hear_of_what_is_known_changes_nothing(kind: Kind) -> None:
 def test_what_was_heard_of_is_read_at_the_next_turn(kind: Kind) -> None:
     node, coordinator, partition = kind()
     coordinator.unload()
-    coordinator.partition_heard(partition)
+    coordinator.on_leadership_change(partition)
     assert coordinator.loaded() == []
     node.advance(0)
     assert [shard.partition for shard in coordinator.loaded()] == [partition]
@@ -83,7 +100,7 @@ def test_a_question_before_that_turn_has_groups_read_and_transactions_wait(
 ) -> None:
     _, coordinator, partition = kind()
     coordinator.unload()
-    coordinator.partition_heard(partition)
+    coordinator.on_leadership_change(partition)
     early = coordinator.shard(partition)
     assert (early in coordinator.loaded()) == answers
     assert (early is E.COORDINATOR_LOAD_IN_PROGRESS) != answers
@@ -95,7 +112,7 @@ def test_who_does_not_lead_any_more_lets_go(kind: Kind) -> None:
     _, coordinator, partition = kind()
     shard = coordinator.shard(partition)
     partition.leader_id = -1
-    coordinator.partition_heard(partition)
+    coordinator.on_leadership_change(partition)
     assert coordinator.loaded() == []
     assert shard.unloaded  # type: ignore[union-attr]
 
@@ -105,7 +122,7 @@ def test_a_leader_with_another_log_reads_that(kind: Kind) -> None:
     node, coordinator, partition = kind()
     partition.adopt(partition.log.fork(), partition.high_watermark)
     former = coordinator.shard(partition)
-    coordinator.partition_heard(partition)
+    coordinator.on_leadership_change(partition)
     node.advance(0)
     assert coordinator.shard(partition) is not former
     assert coordinator.shard(partition) in coordinator.loaded()
@@ -120,7 +137,7 @@ def test_the_end_of_a_former_topic_does_not_touch_the_present_one(kind: Kind) ->
     present = node.cluster.topics[former.topic.name].partitions[0]
     former.index = 0
     shard = coordinator.shard(present)
-    coordinator.partition_heard(former)
+    coordinator.on_leadership_change(former)
     assert coordinator.shard(present) is shard
 
 
@@ -132,7 +149,7 @@ def test_an_empty_partition_is_not_read_before_somebody_asks(kind: Kind) -> None
         for each in written.topic.partitions
         if each.leader_id == coordinator.broker_id and each is not written
     )
-    coordinator.partition_heard(empty)
+    coordinator.on_leadership_change(empty)
     node.advance(0)
     assert coordinator.shard(written) in coordinator.loaded()
     assert len(coordinator.loaded()) == 1
@@ -145,7 +162,7 @@ def test_a_process_that_has_ended_coordinates_nothing(kind: Kind) -> None:
     node, coordinator, partition = kind()
     node.cluster.stop_broker(coordinator.broker_id, "unclean", fence_after_ms=DAY_MS)
     assert partition.leader_id == coordinator.broker_id
-    coordinator.partition_heard(partition)
+    coordinator.on_leadership_change(partition)
     assert set(coordinator.shards()) == {E.NOT_COORDINATOR}
     node.advance(0)
     assert coordinator.loaded() == []
@@ -186,3 +203,18 @@ def test_a_session_ends_though_its_coordinator_lost_the_controller() -> None:
     assert partition.log_end_offset == end_offset + 1
     (group,) = node.ask(DescribeGroupsRequest(["g"]), broker=broker).groups
     assert (group.group_state, group.members) == ("Empty", [])
+
+
+def test_a_coordinator_that_stands_still_ends_no_transaction_before_it_goes_on() -> None:
+    node = TxnNode(racks=THREE)
+    txn = node.txn()
+    txn.init(transaction_timeout_ms=1_000)
+    txn.add(0)
+    coordinator = node.coordinator_of("x")
+    node.cluster.pause_broker(coordinator, fence_after_ms=3_600_000)
+    index = home(node, TRANSACTION_STATE_TOPIC, "x").index
+    stored = len(node.stored(TRANSACTION_STATE_TOPIC, index))
+    node.advance(600_000)
+    assert len(node.stored(TRANSACTION_STATE_TOPIC, index)) == stored
+    node.cluster.resume_broker(coordinator)
+    assert len(node.stored(TRANSACTION_STATE_TOPIC, index)) > stored

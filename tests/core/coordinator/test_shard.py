@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mockbroker_protocol.messages.delete_groups import DeleteGroupsRequest
@@ -49,11 +49,11 @@ def follower(node: GroupNode) -> int:
 
 
 def hold(node: GroupNode) -> None:
-    node.cluster.lag_follower(OFFSETS, home(node).index, follower(node), hold=True)
+    node.cluster.lag_follower(OFFSETS, home(node).index, node=follower(node))
 
 
 def release(node: GroupNode) -> None:
-    node.cluster.release_follower(OFFSETS, home(node).index, follower(node))
+    node.cluster.lag_follower(OFFSETS, home(node).index, node=follower(node), release=True)
     node.advance(0)
 
 
@@ -91,7 +91,7 @@ def test_a_held_watermark_holds_answers_as_well(node):
     node.cluster.hold_high_watermark(OFFSETS, home(node).index)
     pending = send(node, commit(7))
     assert pending.parked
-    node.cluster.release_high_watermark(OFFSETS, home(node).index)
+    node.cluster.hold_high_watermark(OFFSETS, home(node).index, release=True)
     assert error_of(pending) == E.NONE
 
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from hypothesis import strategies as st
 
-from mockbroker.core.faults import convert as cv
-from mockbroker.core.faults.actions import ACTIONS
+from mockbroker.core import validation as cv
+from mockbroker.core.actions import ACTIONS
 from mockbroker.core.faults.effects.table import EFFECTS
-from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.faults.rules import Match, When, parse_plan
+from mockbroker.core.validation import ValidationError
 
 Strategy = st.SearchStrategy[Any]
 
@@ -66,7 +66,7 @@ def struct_data(type_: type[msgspec.Struct], leave_out: frozenset[str] = frozens
 def taken(data: object) -> bool:
     try:
         parse_plan(data, "some")
-    except RuleError:
+    except ValidationError:
         return False
     return True
 

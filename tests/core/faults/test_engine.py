@@ -39,7 +39,7 @@ def test_a_set_is_added_whole_or_not_at_all(asking: Asking) -> None:
     with pytest.raises(NameTakenError, match="there is a rule 'taken' already"):
         asking.engine.add(plan)
     assert set(asking.engine.rules) == {"taken"}
-    with pytest.raises(NameTakenError, match="there is a set 'taken' already"):
+    with pytest.raises(NameTakenError, match="there is a plan 'taken' already"):
         asking.add(name="taken", do=LOOK)
     with pytest.raises(UnknownNameError, match="there are: taken"):
         asking.engine.remove("other")
@@ -120,7 +120,7 @@ def test_why_counts_the_first_condition_that_did_not_hold(asking: Asking) -> Non
     asking.ask(ApiKey.HEARTBEAT, HeartbeatRequest("g"), version=4)
     found = asking.engine.explain("x")
     assert found.failed == {"client_id": 2, "topic": 1, "partition": 1, "api": 1}
-    assert (found.asked, found.matched, found.hits) == (5, 0, 0)
+    assert (found.evaluated, found.matched, found.hits) == (5, 0, 0)
     assert str(found) == (
         "x matched none of 5 requests: first to fail were client_id (2), topic (1), partition (1),"
         " api (1)"
@@ -226,10 +226,10 @@ def test_a_timeline_runs_on_the_cluster_s_timers_and_goes_with_its_set(asking: A
     }
     asking.engine.add(parse_plan(plan, "p"))
     asking.now_ms += 6_000
-    asking.cluster.timers.run_due(asking.now_ms)
+    asking.cluster.runtime.timers.run_due(asking.now_ms)
     assert asking.cluster.brokers[3].state == "stopped"
     assert [what for what, _ in told] == ["action", "failed action"]  # type: ignore[misc]
     asking.engine.remove("story")
     asking.now_ms += 6_000
-    asking.cluster.timers.run_due(asking.now_ms)
+    asking.cluster.runtime.timers.run_due(asking.now_ms)
     assert asking.cluster.brokers[3].state == "stopped"

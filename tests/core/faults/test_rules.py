@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.faults.convert import duration_ms
-from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.faults.rules import parse_plan
+from mockbroker.core.validation import ValidationError, duration_ms
 
 PRODUCE = {"api": "Produce"}
 LOSE = {"drop_reply": {}}
@@ -87,13 +86,13 @@ LOSE = {"drop_reply": {}}
         ),
         (
             {"timeline": [{"after": "x", "do": {"stop_broker": 1}}]},
-            "timeline[0].after: no rule 'x' in this set",
+            "timeline[0].after: no rule 'x' in this plan",
         ),
         (
             {"timeline": [{"do": {"stop_broker": {"node": 1, "how": "unclen"}}}]},
             "timeline[0].do.stop_broker.how: 'unclen' is not allowed here; did you mean",
         ),
-        ({"rules": []}, "rules: a set has rules or a timeline"),
+        ({"rules": []}, "rules: a plan has rules or a timeline"),
         ({"rules": [{"do": LOSE, "name": "a b"}]}, "rules[0].name: 'a b' is no name"),
         (
             {"rules": [{"do": LOSE, "name": "a"}, {"do": LOSE, "name": "a"}]},
@@ -102,13 +101,13 @@ LOSE = {"drop_reply": {}}
         ({"rules": {}}, "rules: expected a list, not {}"),
         ("x", "expected an object, not 'x'"),
         (
-            {"do": {"lie_metadata": {}}},
-            "do.lie_metadata: say what the lie is",
+            {"do": {"falsify_metadata": {}}},
+            "do.falsify_metadata: say what is false",
         ),
-        ({"do": {"lie_api_versions": {"as": "1.0"}}}, "'1.0' is not a release from 2.8 to 4.3"),
+        ({"do": {"falsify_api_versions": {"as": "1.0"}}}, "'1.0' is not a release from 2.8 to 4.3"),
         (
-            {"do": {"lie_api_versions": {"hide": ["Fech"]}}},
-            "do.lie_api_versions.hide[0]: unknown API 'Fech'; did you mean \"Fetch\"?",
+            {"do": {"falsify_api_versions": {"hide": ["Fech"]}}},
+            "do.falsify_api_versions.hide[0]: unknown API 'Fech'; did you mean \"Fetch\"?",
         ),
         (
             {"do": {"abort_transaction": {"topic": "t"}}},
@@ -117,7 +116,7 @@ LOSE = {"drop_reply": {}}
     ],
 )
 def test_a_wrong_rule_is_refused_by_the_path_of_the_field(data: object, said: str) -> None:
-    with pytest.raises(RuleError) as raised:
+    with pytest.raises(ValidationError) as raised:
         parse_plan(data, "plan")
     assert said in str(raised.value)
 
@@ -178,5 +177,5 @@ def test_data_that_nests_without_end_is_refused() -> None:
     deep: object = 1
     for _ in range(50):
         deep = {"client_id": deep}
-    with pytest.raises(RuleError):
+    with pytest.raises(ValidationError):
         parse_plan({"match": deep, "do": LOSE}, "f")

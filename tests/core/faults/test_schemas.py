@@ -5,11 +5,11 @@ from __future__ import annotations
 import jsonschema_rs
 import pytest
 
-from mockbroker.core.faults.actions import ACTIONS, parse_action
+from mockbroker.core.actions import ACTIONS, parse_action
 from mockbroker.core.faults.effects.table import EFFECTS
-from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.faults.rules import parse_plan
 from mockbroker.core.faults.schemas import InputSchemas
+from mockbroker.core.validation import ValidationError
 
 
 def validator(of: str) -> jsonschema_rs.Validator:
@@ -64,7 +64,7 @@ def test_what_is_taken_is_described(plans: jsonschema_rs.Validator, plan: object
 )
 def test_what_is_not_described_is_refused(plans: jsonschema_rs.Validator, plan: object) -> None:
     assert not plans.is_valid(plan)
-    with pytest.raises(RuleError):
+    with pytest.raises(ValidationError):
         parse_plan(plan, "some")
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from mockbroker.core.groups.classic import ClassicGroup, GroupSettings
+from mockbroker.core.groups.classic import ClassicGroup, ClassicGroupSettings
 from mockbroker.core.groups.events import Delete, Leaver, Loaded, Unload
-from mockbroker.core.groups.states import Ask, State, Step
+from mockbroker.core.groups.states import ANSWERS, RequestAction, RequestKind, State
 from mockbroker_protocol import ErrorCode
 from tests.support.group_playbook import (
     SESSION_MS,
@@ -53,64 +53,64 @@ STATES: dict[State, Callable[[], Playbook]] = {
 }
 
 # State x request -> answer, as in the table of the protocol notes; "parked" is no answer yet.
-CELLS: dict[Ask, dict[State, ErrorCode | str]] = {
-    Ask.JOIN: {
+CELLS: dict[RequestKind, dict[State, ErrorCode | str]] = {
+    RequestKind.JOIN: {
         State.EMPTY: E.UNKNOWN_MEMBER_ID,
         State.PREPARING: "parked",
         State.COMPLETING: E.NONE,
         State.STABLE: E.NONE,
         State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
-    Ask.SYNC: {
+    RequestKind.SYNC: {
         State.EMPTY: E.UNKNOWN_MEMBER_ID,
         State.PREPARING: E.REBALANCE_IN_PROGRESS,
         State.COMPLETING: "parked",
         State.STABLE: E.NONE,
         State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
-    Ask.HEARTBEAT: {
+    RequestKind.HEARTBEAT: {
         State.EMPTY: E.UNKNOWN_MEMBER_ID,
         State.PREPARING: E.REBALANCE_IN_PROGRESS,
         State.COMPLETING: E.NONE,
         State.STABLE: E.NONE,
         State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
-    Ask.COMMIT: {
+    RequestKind.COMMIT: {
         State.EMPTY: E.UNKNOWN_MEMBER_ID,
         State.PREPARING: E.NONE,
         State.COMPLETING: E.REBALANCE_IN_PROGRESS,
         State.STABLE: E.NONE,
         State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
-    Ask.PLAIN_COMMIT: {
+    RequestKind.PLAIN_COMMIT: {
         State.EMPTY: E.NONE,
         State.PREPARING: E.UNKNOWN_MEMBER_ID,
         State.COMPLETING: E.UNKNOWN_MEMBER_ID,
         State.STABLE: E.UNKNOWN_MEMBER_ID,
         State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
-    Ask.TXN_COMMIT: {
+    RequestKind.TXN_COMMIT: {
         State.EMPTY: E.NONE,
         State.PREPARING: E.NONE,
         State.COMPLETING: E.NONE,
         State.STABLE: E.NONE,
         State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
-    Ask.LEAVE: {
+    RequestKind.LEAVE: {
         State.EMPTY: E.UNKNOWN_MEMBER_ID,
         State.PREPARING: E.NONE,
         State.COMPLETING: E.NONE,
         State.STABLE: E.NONE,
         State.DEAD: E.COORDINATOR_NOT_AVAILABLE,
     },
-    Ask.DELETE_GROUP: {
+    RequestKind.DELETE_GROUP: {
         State.EMPTY: E.NONE,
         State.PREPARING: E.NON_EMPTY_GROUP,
         State.COMPLETING: E.NON_EMPTY_GROUP,
         State.STABLE: E.NON_EMPTY_GROUP,
         State.DEAD: E.GROUP_ID_NOT_FOUND,
     },
-    Ask.DELETE_OFFSETS: {
+    RequestKind.DELETE_OFFSETS: {
         State.EMPTY: E.NONE,
         State.PREPARING: "unsubscribed only",
         State.COMPLETING: "unsubscribed only",
@@ -120,24 +120,26 @@ CELLS: dict[Ask, dict[State, ErrorCode | str]] = {
 }
 
 
-def ask(play: Playbook, question: Ask) -> ErrorCode | str:
+def answer_of(play: Playbook, question: RequestKind) -> ErrorCode | str:
     """Put a question to a group, as a known member with the current generation where it has any."""
     group, member = play.group, FOLLOWER
     generation = group.generation
-    if question is Ask.COMMIT:
+    if question is RequestKind.COMMIT:
         return group.check_commit(member, None, generation, play.now_ms)
-    if question is Ask.PLAIN_COMMIT:
+    if question is RequestKind.PLAIN_COMMIT:
         return group.check_commit("", None, -1, play.now_ms)
-    if question is Ask.TXN_COMMIT:
+    if question is RequestKind.TXN_COMMIT:
         return group.check_commit("", None, -1, play.now_ms, transactional=True)
-    if question in (Ask.DELETE_GROUP, Ask.DELETE_OFFSETS):
-        verdict = group.answer(question)
-        return "unsubscribed only" if isinstance(verdict, Step) else verdict
+    if question is RequestKind.DELETE_GROUP:
+        return group.check_delete()
+    if question is RequestKind.DELETE_OFFSETS:
+        verdict = ANSWERS[group.state][question]
+        return "unsubscribed only" if isinstance(verdict, RequestAction) else verdict
     events = {
-        Ask.JOIN: join("asked", member),
-        Ask.SYNC: sync("asked", generation, member_id=member),
-        Ask.HEARTBEAT: beat("asked", generation, member_id=member),
-        Ask.LEAVE: leave("asked", member),
+        RequestKind.JOIN: join("asked", member),
+        RequestKind.SYNC: sync("asked", generation, member_id=member),
+        RequestKind.HEARTBEAT: beat("asked", generation, member_id=member),
+        RequestKind.LEAVE: leave("asked", member),
     }
     play >> events[question]
     answers = [e.result for e in play.take_all() if getattr(e, "slot", None) == "asked"]
@@ -145,16 +147,16 @@ def ask(play: Playbook, question: Ask) -> ErrorCode | str:
         return "parked"
     (answer,) = answers
     members = getattr(answer, "members", ())
-    if question is Ask.LEAVE and members:
+    if question is RequestKind.LEAVE and members:
         return members[0].error
     return answer.error
 
 
 @pytest.mark.parametrize("state", State)
-@pytest.mark.parametrize("question", Ask)
-def test_each_state_answers_each_request(question: Ask, state: State) -> None:
+@pytest.mark.parametrize("question", RequestKind)
+def test_each_state_answers_each_request(question: RequestKind, state: State) -> None:
     """Every cell of the table, driven through the machine."""
-    assert ask(STATES[state](), question) == CELLS[question][state]
+    assert answer_of(STATES[state](), question) == CELLS[question][state]
 
 
 @pytest.mark.parametrize("state", [State.PREPARING, State.COMPLETING, State.STABLE])
@@ -235,7 +237,7 @@ def test_what_is_stored_brings_back_the_same_group() -> None:
     """Members, assignments, leader, generation and protocol survive; waits and offers do not."""
     play = Playbook().stable("a", "b", protocols=(("range", b"r"), ("sticky", b"s")))
     image = play.group.image()
-    again = ClassicGroup.restore("g", GroupSettings(), image, START_MS)
+    again = ClassicGroup.restore("g", ClassicGroupSettings(), image, START_MS)
     assert again.image() == image
     assert again.state is State.STABLE
     assert again.roster.leader == "a"
@@ -252,7 +254,7 @@ def test_what_is_stored_brings_back_the_same_group() -> None:
 def test_an_empty_group_comes_back_empty_with_its_generation() -> None:
     play = empty()
     image = play.group.image()
-    again = ClassicGroup.restore("g", GroupSettings(), image, START_MS)
+    again = ClassicGroup.restore("g", ClassicGroupSettings(), image, START_MS)
     assert (again.state, again.generation) == (State.EMPTY, 3)
     assert again.roster.protocol_type == "consumer"
     assert again.image() == image
@@ -261,7 +263,7 @@ def test_an_empty_group_comes_back_empty_with_its_generation() -> None:
 def test_a_loaded_group_above_the_limit_rebalances() -> None:
     """group.max.size was lowered: members get the chance to commit before some must go."""
     image = Playbook().stable("a", "b", "c").group.image()
-    play = Playbook(ClassicGroup.restore("g", GroupSettings(size_max=2), image, START_MS))
+    play = Playbook(ClassicGroup.restore("g", ClassicGroupSettings(size_max=2), image, START_MS))
     play >> Loaded()
     assert play.state is State.PREPARING
     play >> join("a1", "a")

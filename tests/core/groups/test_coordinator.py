@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.groups.shard import GroupShard
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker_protocol import ErrorCode
 from tests.support.group_node import (
     SESSION_MS,
@@ -128,6 +128,18 @@ def test_the_end_of_the_topic_is_the_end_of_its_groups(node: GroupNode) -> None:
     node.cluster.ensure_internal_topic("__consumer_offsets")
     broker = home(node).leader_id
     assert node.ask(join_request("g", given), broker=broker).error_code == E.UNKNOWN_MEMBER_ID
+
+
+def test_the_coordinator_of_a_removed_broker_writes_nothing_when_a_topic_is_deleted() -> None:
+    node = GroupNode()
+    node.ask(commit_request({("t", 0): 7}))
+    partition = home(node)
+    node.cluster.remove_broker(1)
+    node.cluster.add_broker(1)
+    node.shard()
+    end = partition.log.end_offset
+    node.cluster.delete_topic("t")
+    assert partition.log.end_offset == end + 1, "a tombstone by the process that runs, and no other"
 
 
 def test_deleting_a_topic_deletes_its_offsets_in_all_groups(node: GroupNode) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.errors import ActionError
-from mockbroker.core.partition import Partition
+from mockbroker.core.events import Event, GroupMoved
+from mockbroker.core.replication.partition import Partition
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
 from tests.support.group_node import (
@@ -129,9 +130,7 @@ def test_a_load_that_is_overtaken_by_another_move_comes_to_nothing(node):
     ("action", "arguments", "why"),
     [
         ("move_coordinator", ("g", 9), "9 is no replica of __consumer_offsets"),
-        ("move_coordinator", ("g", 1, "person"), "not 'person'"),
         ("move_coordinator", ("x", 1, "transaction"), "no topic __transaction_state"),
-        ("unload_coordinator", ("g", 0, "person"), "not 'person'"),
     ],
 )
 def test_what_is_refused_says_why(node, action, arguments, why):
@@ -139,7 +138,65 @@ def test_what_is_refused_says_why(node, action, arguments, why):
         getattr(node.cluster, action)(*arguments)
 
 
+def test_a_broker_that_has_not_heard_that_it_coordinates_has_nothing_to_unload(node):
+    former = home(node).leader_id
+    heir = another(node)
+    node.cluster.cut_network(heir, to=node.cluster.controller_id, fence_after_ms=60_000)
+    node.cluster.move_coordinator("g", heir)
+    assert (home(node).leader_id, former != heir) == (heir, True)
+    with pytest.raises(ActionError, match="has not heard that it coordinates 'g'"):
+        node.cluster.unload_coordinator("g")
+    assert not node.cluster.brokers[heir].groups.loaded()
+
+
 def test_a_coordinator_without_a_leader_cannot_be_unloaded(node):
     node.cluster.drop_leader("__consumer_offsets", home(node).index)
     with pytest.raises(ActionError, match="has no leader"):
         node.cluster.unload_coordinator("g")
+
+
+def moved(node: GroupNode) -> list[str]:
+    """The states that the group goes to from now on."""
+    states: list[str] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, GroupMoved):
+            states.append(event.state)
+
+    node.cluster.runtime.on_event.append(note)
+    return states
+
+
+def test_the_coordinator_of_a_broker_that_was_removed_is_gone(node):
+    """Another broker of its id has a coordinator of its own, and the group ends once."""
+    stable(node)
+    broker = home(node).leader_id
+    for other in {1, 2, 3} - {broker}:
+        node.cluster.stop_broker(other)
+    node.cluster.remove_broker(broker)
+    for other in {1, 2, 3} - {broker}:
+        node.cluster.start_broker(other)
+    node.cluster.add_broker(broker)
+    node.advance(0)
+    node.cluster.move_leader("__consumer_offsets", home(node).index, broker)
+    node.advance(0)
+    states = moved(node)
+    node.cluster.create_topic("other", 1)
+    node.cluster.delete_topic("other")
+    node.advance(2 * SESSION_MS)
+    assert states == ["PreparingRebalance", "Empty"]
+
+
+def test_a_coordinator_without_the_controller_forgets_a_topic_when_it_hears_of_its_end(node):
+    """Source: GroupCoordinatorService.onMetadataUpdate, which gets what the broker has heard."""
+    controller = node.cluster.controller_id
+    stable(node)
+    if home(node).leader_id == controller:
+        node.cluster.move_coordinator("g", another(node))
+        node.advance(0)
+    node.cluster.cut_network(home(node).leader_id, to=controller, fence_after_ms=60_000)
+    node.cluster.delete_topic("t")
+    assert committed(node) == 7
+    node.cluster.heal_network()
+    node.advance(0)
+    assert committed(node) == -1

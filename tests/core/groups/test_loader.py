@@ -40,7 +40,7 @@ def fresh(node: GroupNode, group: str = "g") -> GroupShard:
 
 def pictures(shard: GroupShard) -> object:
     """Everything that is to survive a move, comparable."""
-    groups = {name: group.image() for name, group in shard.groups.items()}
+    groups = {name: group.image() for name, group in shard.classic.all().items()}
     return groups, shard.offsets.committed
 
 
@@ -161,7 +161,7 @@ def test_replaying_the_log_of_any_history_gives_the_same_state(seed: int) -> Non
     groups = ["a", "b", "c"]
     for _ in range(40):
         group = draw.choice(groups)
-        present = node.shard().groups.get(group)
+        present = node.shard().classic.get(group)
         roster = list(present.roster.members) if present else []
         match draw.randrange(8):
             case 0 | 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.groups.leases import Lease
+from mockbroker.core.groups.lazy_timers import LazyTimer
 from mockbroker.core.groups.members import Member, Roster
 
 
@@ -50,7 +50,7 @@ def test_everybody_has_joined_when_each_waits_and_no_id_is_outstanding() -> None
     assert not group.all_joined()
     group.park_join(group.members["b"], 3)
     assert group.all_joined()
-    group.pending["c"] = Lease("c")
+    group.pending["c"] = LazyTimer("c")
     assert not group.all_joined()
     del group.pending["c"]
     assert group.take_join(group.members["a"]) == 2

@@ -44,10 +44,12 @@ def test_a_marker_settles_what_is_pending(store: OffsetStore, committed: bool) -
     store.commit_pending(7, G, T, 1, at(6, 12))
     assert store.has_pending(G, T, 0)
     assert store.has_pending(G, T, 1)
+    assert (store.groups_of_producer(7), store.groups_of_producer(8)) == ([G], [])
     assert not store.has_pending(G, T, 2)
     assert store.get(G, T, 0) == at(1, 10)
     store.end_transaction(7, committed=committed)
     assert not store.has_pending(G, T, 0)
+    assert store.groups_of_producer(7) == []
     assert not store.has_open_transaction(G)
     assert store.get(G, T, 0) == (at(5, 11) if committed else at(1, 10))
     assert store.get(G, T, 1) == (at(6, 12) if committed else None)

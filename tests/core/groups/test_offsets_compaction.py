@@ -42,7 +42,7 @@ def reloaded(node: GroupNode) -> GroupShard:
 
 def picture(shard: GroupShard) -> object:
     """Everything that a coordinator knows from the log, comparable."""
-    images = {name: group.image() for name, group in shard.groups.items()}
+    images = {name: group.image() for name, group in shard.classic.all().items()}
     return images, shard.offsets.committed
 
 
@@ -52,7 +52,7 @@ def keys(node: GroupNode) -> list[bytes | None]:
 
 def compact(node: GroupNode) -> None:
     before, live = picture(reloaded(node)), picture(node.shard())
-    node.cluster.run_compaction(OFFSETS)
+    node.cluster.run_compaction(OFFSETS).run()
     assert picture(reloaded(node)) == before
     assert picture(node.shard()) == live
 
@@ -134,7 +134,7 @@ def test_compaction_at_any_moment_of_any_history_changes_nothing(seed: int) -> N
     node = one_partition(offsets_retention_minutes="2", group_initial_rebalance_delay_ms="0")
     for _ in range(60):
         group = draw.choice(["a", "b", "c"])
-        present = node.shard().groups.get(group)
+        present = node.shard().classic.get(group)
         roster = list(present.roster.members) if present else []
         match draw.randrange(9):
             case 0 | 1:

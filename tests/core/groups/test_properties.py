@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockbroker.core.groups.classic import ClassicGroup, GroupSettings
+from mockbroker.core.groups.classic import ClassicGroup, ClassicGroupSettings
 from mockbroker.core.groups.events import (
     Heartbeat,
     HeartbeatResult,
@@ -44,7 +44,7 @@ class World:
 
     def __init__(self, clients: int, delay_ms: int) -> None:
         self.now_ms = 0
-        self.group = ClassicGroup("g", GroupSettings(initial_rebalance_delay_ms=delay_ms), 0)
+        self.group = ClassicGroup("g", ClassicGroupSettings(initial_rebalance_delay_ms=delay_ms), 0)
         self.clients = [Client(self, i) for i in range(clients)]
         self.asked = 0
         self.waiting: dict[int, Client] = {}

@@ -101,15 +101,6 @@ def test_offsets_of_every_version_can_be_read(version: int) -> None:
     )
 
 
-def test_the_oldest_kind_of_key_can_be_read() -> None:
-    """Key v0, from the days of the first coordinators."""
-    key, _ = group_records.offset_tombstone("g", "t", 7)
-    value = b"\0\0" + (42).to_bytes(8, "big") + b"\0\1m" + (5).to_bytes(8, "big")
-    again = read_back((b"\0\0" + key[2:], value))
-    assert isinstance(again, OffsetRecord)
-    assert again.value == OffsetAndMetadata(42, -1, "m", 5, record_offset=0)
-
-
 @pytest.mark.parametrize("version", range(5))
 def test_groups_of_every_version_can_be_read(version: int) -> None:
     """Before v1 the session timeout is the rebalance timeout."""

@@ -50,11 +50,11 @@ def test_records_carry_the_clusters_time(node: GroupNode) -> None:
 
 
 def test_a_group_has_one_timer_however_many_members(node: GroupNode) -> None:
-    timers = node.cluster.time_scopes.groups
+    timers = node.cluster.clock_domains.groups
     node.stable("other")
-    before = sum(timer.callback is not None for timer in timers._heap)
+    before = sum(timer.callback is not None for _, _, timer in timers._heap)
     node.stable(count=5)
-    assert sum(timer.callback is not None for timer in timers._heap) == before + 1
+    assert sum(timer.callback is not None for _, _, timer in timers._heap) == before + 1
 
 
 def test_the_timer_follows_the_earliest_deadline(node: GroupNode) -> None:
@@ -129,7 +129,7 @@ def test_thousands_of_offsets_go_in_several_batches(node: GroupNode) -> None:
     topic = "x" * 200
     for group in ("g", "h"):
         shard = node.shard(group)
-        shard.simple_group(group, node.now_ms)
+        shard.classic.create_simple_group(group, node.now_ms)
         for start in range(0, 12_000, 1_000):
             commits = [(topic, p, OffsetAndMetadata(1)) for p in range(start, start + 1_000)]
             assert shard.commit(group, commits) is E.NONE

@@ -9,9 +9,9 @@ from mockbroker.core.groups.states import (
     FORBIDDEN,
     HEARTBEAT_ANSWERS,
     TRANSITIONS,
-    Ask,
+    RequestAction,
+    RequestKind,
     State,
-    Step,
     Trigger,
 )
 from mockbroker_protocol import ErrorCode
@@ -39,18 +39,20 @@ def test_predecessors_are_those_of_kafka() -> None:
 
 @pytest.mark.parametrize("state", State)
 def test_each_state_answers_each_question(state: State) -> None:
-    assert set(ANSWERS[state]) == set(Ask)
+    assert set(ANSWERS[state]) == set(RequestKind)
 
 
 def test_heartbeats_are_answered_by_an_error_code_in_every_state() -> None:
-    assert {state: ANSWERS[state][Ask.HEARTBEAT] for state in State} == HEARTBEAT_ANSWERS
+    assert {state: ANSWERS[state][RequestKind.HEARTBEAT] for state in State} == HEARTBEAT_ANSWERS
 
 
 def test_only_an_empty_group_can_be_deleted() -> None:
-    assert [s for s in State if ANSWERS[s][Ask.DELETE_GROUP] is ErrorCode.NONE] == [State.EMPTY]
+    assert [s for s in State if ANSWERS[s][RequestKind.DELETE_GROUP] is ErrorCode.NONE] == [
+        State.EMPTY
+    ]
 
 
 def test_what_waits_is_answered_by_the_next_phase() -> None:
     """JoinGroup waits while members gather, SyncGroup while the leader assigns, nothing else."""
-    waits = {(s, a) for s in State for a in Ask if ANSWERS[s][a] is Step.PARK}
-    assert waits == {(State.PREPARING, Ask.JOIN), (State.COMPLETING, Ask.SYNC)}
+    waits = {(s, a) for s in State for a in RequestKind if ANSWERS[s][a] is RequestAction.PARK}
+    assert waits == {(State.PREPARING, RequestKind.JOIN), (State.COMPLETING, RequestKind.SYNC)}

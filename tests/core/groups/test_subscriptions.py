@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.groups.subscriptions import is_subscribed, subscribed_topics
+from mockbroker.core.groups.subscriptions import subscribed_topics
 from mockbroker_protocol.consumer_protocol import (
     ConsumerProtocolSubscription,
     encode_subscription,
@@ -24,21 +24,21 @@ def test_the_topics_of_all_members_in_any_version() -> None:
     play >> join("a1", "a", protocols=(("range", blob("t", "u", version=0)),))
     play.take_all()
     assert subscribed_topics(play.group) == {"t", "u", "v"}
-    assert is_subscribed(play.group, "v")
-    assert not is_subscribed(play.group, "w")
+    assert play.group.is_subscribed("v")
+    assert not play.group.is_subscribed("w")
 
 
 def test_what_cannot_be_read_counts_as_everything() -> None:
     for garbage in (b"", b"\0", b"\0\0\0\0\0\2\0\1t"):
         play = Playbook().stable("a", protocols=(("range", garbage),))
         assert subscribed_topics(play.group) is None
-        assert is_subscribed(play.group, "t")
+        assert play.group.is_subscribed("t")
 
 
 def test_before_the_first_generation_everything_may_be_read() -> None:
     play = Playbook(initial_rebalance_delay_ms=1_000)
     play >> join("a", member_id_required=False, protocols=(("range", blob("t")),))
-    assert is_subscribed(play.group, "anything")
+    assert play.group.is_subscribed("anything")
 
 
 def test_an_empty_group_reads_nothing() -> None:
@@ -54,8 +54,8 @@ def test_groups_of_other_kinds_read_nothing() -> None:
     play.take_all()
     play >> sync("a", 1, assignments={})
     play.take_all()
-    assert not is_subscribed(play.group, "t")
-    assert not is_subscribed(Playbook().group, "t")
+    assert not play.group.is_subscribed("t")
+    assert not Playbook().group.is_subscribed("t")
 
 
 def test_members_that_change_their_mind_count_from_the_next_generation_on() -> None:

@@ -16,10 +16,14 @@ from mockbroker.core.hashing.murmur2 import murmur2, murmur2_partition
         (b"a-little-bit-longer-string", -1486304829),
         (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
         (b"abc", 479470107),
+        (b"", 275646681),
+        (b"a", -1563381124),
+        (b"key", -1079937367),
+        (b"kafka", -798503068),
     ],
 )
 def test_hashes_equal_those_that_kafka_tests_itself_by(key: bytes, expected: int) -> None:
-    """The vectors are those of Kafka's own UtilsTest."""
+    """The first vectors are those of Kafka's own UtilsTest, the others Java's results."""
     assert murmur2(key) == expected
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.events import ControllerChanged
-from mockbroker.core.journal.entries import ENTRY_BYTES, FactEntry
+from mockbroker.core.journal.entries import ENTRY_BYTES, JournalEntry
 from mockbroker.core.journal.journal import Gap, Journal
 from mockbroker.handlers.base import ConnectionInfo
 
@@ -95,7 +95,7 @@ def test_followers_get_each_entry_as_it_is_written():
     seen: list[int] = []
 
     def follow(entry: object) -> None:
-        assert isinstance(entry, FactEntry)
+        assert isinstance(entry, JournalEntry)
         seen.append(entry.seq)
 
     written.fact(0, "action", name="before")

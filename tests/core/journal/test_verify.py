@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.faults.errors import RuleError
 from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.filters import EventMatcher, parse_filter
 from mockbroker.core.journal.verify import (
@@ -13,6 +12,7 @@ from mockbroker.core.journal.verify import (
     parse_expectation,
     verify,
 )
+from mockbroker.core.validation import ValidationError
 
 NOW_MS = 1_600
 HISTORY = [
@@ -90,7 +90,7 @@ def test_conditions_choose_events(conditions, expected):
     ids=str,
 )
 def test_conditions_that_cannot_be_are_refused_by_name(conditions, message):
-    with pytest.raises(RuleError, match=message):
+    with pytest.raises(ValidationError, match=message):
         matching(**conditions)
 
 
@@ -174,5 +174,5 @@ def test_there_is_no_verdict_over_a_gap():
     ids=str,
 )
 def test_expectations_that_make_no_sense_are_refused(data, message):
-    with pytest.raises(RuleError, match=message):
+    with pytest.raises(ValidationError, match=message):
         parse_expectation(data)

@@ -8,7 +8,7 @@ from mockbroker.core.configs.values import ClusterConfigs
 from mockbroker.core.errors import ActionError
 from mockbroker.core.events import LogDirFailed
 from mockbroker.core.log.dirs import LogDirs
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.log.producer_state import ProducerStates, WrittenBatch
-from mockbroker.core.log.verification import NO_GUARD, Guard
+from mockbroker.core.log.verification import NO_GUARD, VerificationGuard
 from mockbroker_protocol import ErrorCode
 
 E = ErrorCode
@@ -14,9 +14,9 @@ PID = 7
 
 def start(
     states: ProducerStates, epoch: int = 0, sequence: int = 0, *, bumps: bool = False
-) -> Guard:
+) -> VerificationGuard:
     guard = states.start_verification(PID, epoch, sequence, bumps=bumps)
-    assert isinstance(guard, Guard)
+    assert isinstance(guard, VerificationGuard)
     return guard
 
 
@@ -34,7 +34,7 @@ def test_only_the_guard_that_was_given_opens_a_transaction() -> None:
     guard = start(states)
     assert states.check_guard(PID, 0, guard) == E.NONE
     assert states.check_guard(PID, 0, NO_GUARD) == E.INVALID_TXN_STATE
-    assert states.check_guard(PID, 0, Guard(0, 0, bumps=False)) == E.INVALID_TXN_STATE
+    assert states.check_guard(PID, 0, VerificationGuard(0, 0, bumps=False)) == E.INVALID_TXN_STATE
 
 
 def test_while_a_transaction_is_open_no_guard_is_needed() -> None:

@@ -220,7 +220,7 @@ def test_what_was_measured_can_be_forgotten():
     rates = {"producer_byte_rate": 1_000.0, "controller_mutation_rate": 1.0}
     quotas.alter(entity_of([("user", "alice")]), rates, validate_only=False)
     assert quotas.throttling is not None
-    quotas.throttling.note("producer_byte_rate", 1)
+    quotas.throttling.record_throttle("producer_byte_rate", 1)
     for _ in range(2):
         assert wait_of(quotas.throttling, size=10_000) == 0
         assert quotas.throttling.mutate(ALICE, 20, NOW_MS, strict=True) == 0
@@ -230,7 +230,7 @@ def test_what_was_measured_can_be_forgotten():
 
 def test_what_clients_were_told_is_counted_by_quota():
     throttling = throttling_of(({"user": "alice"}, {"producer_byte_rate": 1.0}))
-    throttling.note("producer_byte_rate", 300)
-    throttling.note("producer_byte_rate", 200)
+    throttling.record_throttle("producer_byte_rate", 300)
+    throttling.record_throttle("producer_byte_rate", 200)
     assert throttling.throttled == {"producer_byte_rate": 2}
     assert throttling.throttled_ms == {"producer_byte_rate": 500}

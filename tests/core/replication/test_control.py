@@ -29,7 +29,9 @@ def error_of(call: Callable[[], Any]) -> ErrorCode:
 
 
 def plan(cluster: Cluster, name: str = "new", partitions: int = 1, factor: int = 1, **more: Any):
-    return plan_topic(cluster, name, partitions, factor, **{"configs": {}, **more})
+    return plan_topic(
+        cluster.replication_control, name, partitions, factor, **{"configs": {}, **more}
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,18 +113,24 @@ def test_only_live_replicas_are_in_sync_and_one_must_be(cluster):
 )
 def test_partitions_that_cannot_be_added_are_refused(cluster, count, assignments, error):
     topic = cluster.create_topic("t", 2, 2)
-    call = lambda: plan_more_partitions(cluster, topic, count, assignments)  # noqa: E731
+    call = lambda: plan_more_partitions(cluster.replication_control, topic, count, assignments)  # noqa: E731
     assert error_of(call) is error
 
 
 def test_more_partitions_have_as_many_replicas_as_the_others(cluster):
     topic = cluster.create_topic("t", 2, 2)
-    assert [len(replicas) for replicas, _ in plan_more_partitions(cluster, topic, 5, None)] == [
-        2
-    ] * 3
-    assert plan_more_partitions(cluster, topic, 3, [[3, 1]]) == [([3, 1], [3, 1])]
+    assert [
+        len(replicas)
+        for replicas, _ in plan_more_partitions(cluster.replication_control, topic, 5, None)
+    ] == [2] * 3
+    assert plan_more_partitions(cluster.replication_control, topic, 3, [[3, 1]]) == [
+        ([3, 1], [3, 1])
+    ]
 
 
 def test_replicas_alone_are_checked_without_a_factor(cluster):
-    check_replicas(cluster, [3, 1], None)
-    assert error_of(lambda: check_replicas(cluster, [3], 2)) is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    check_replicas(cluster.replication_control, [3, 1], None)
+    assert (
+        error_of(lambda: check_replicas(cluster.replication_control, [3], 2))
+        is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    )

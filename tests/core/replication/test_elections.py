@@ -8,13 +8,13 @@ from mockbroker.core.cluster import Cluster
 from mockbroker.core.configs.alter import Change, Op, alter_incrementally
 from mockbroker.core.errors import ApiError
 from mockbroker.core.events import FollowerFetched, IsrChanged, LeaderChanged, ReplicasMoved
-from mockbroker.core.partition import NO_LEADER, Partition
 from mockbroker.core.replication.elections import (
     Election,
     PartitionChange,
     elect_preferred_leader,
     elect_unclean_leader,
 )
+from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker_protocol import ErrorCode
 from tests.support.replicas import Replicas
 
@@ -55,7 +55,7 @@ def change(
     partition.elr, partition.last_known_elr = elr, last_known
     for node_id in dead:
         cluster.brokers[node_id].fenced = True
-    step = PartitionChange(cluster, partition)
+    step = PartitionChange(cluster.replication_control, partition)
     step.isr = [n for n in isr if n not in dead] if target_isr is None else target_isr
     step.election = election
     step.unclean_shutdown = unclean_shutdown
@@ -202,7 +202,7 @@ def test_releases_before_3_6_raise_the_epoch_when_the_isr_shrinks():
 def test_a_broker_that_lost_the_partitions_directory_does_not_lead_it(cluster, partition):
     two = cluster.brokers[2]
     two.log_dirs.failed.add(two.log_dirs.place_of(partition))
-    step = PartitionChange(cluster, partition)
+    step = PartitionChange(cluster.replication_control, partition)
     step.isr.remove(2)
     step.apply("directory failed")
     assert state(partition) == (1, 2, [1, 3])
@@ -210,17 +210,17 @@ def test_a_broker_that_lost_the_partitions_directory_does_not_lead_it(cluster, p
 
 def test_what_changes_nothing_leaves_no_trace(cluster, partition):
     heard: list[object] = []
-    cluster.on_event.append(heard.append)
+    cluster.runtime.on_event.append(heard.append)
     epoch = cluster.image.epoch
-    assert not PartitionChange(cluster, partition).apply("nothing")
+    assert not PartitionChange(cluster.replication_control, partition).apply("nothing")
     assert (heard, cluster.image.epoch, partition.partition_epoch) == ([], epoch, 0)
 
 
 def test_changes_are_told(cluster, partition):
     heard: list[object] = []
-    cluster.on_event.append(heard.append)
+    cluster.runtime.on_event.append(heard.append)
     cluster.brokers[2].fenced = True
-    step = PartitionChange(cluster, partition)
+    step = PartitionChange(cluster.replication_control, partition)
     step.isr.remove(2)
     step.apply("fenced")
     assert [each for each in heard if not isinstance(each, ReplicasMoved | FollowerFetched)] == [
@@ -236,11 +236,11 @@ def test_changes_are_told(cluster, partition):
 @pytest.mark.covers("S308", "S49", "S64")
 def test_the_preferred_leader_comes_back_under_the_next_epoch(cluster, partition):
     epoch = cluster.image.epoch
-    elect_preferred_leader(cluster, "t", 0)
+    elect_preferred_leader(cluster.replication_control, "t", 0)
     assert state(partition) == (1, 2, [1, 2, 3])
     assert cluster.image.epoch > epoch
     with pytest.raises(ApiError) as refused:
-        elect_preferred_leader(cluster, "t", 0)
+        elect_preferred_leader(cluster.replication_control, "t", 0)
     assert refused.value.error is ErrorCode.ELECTION_NOT_NEEDED
 
 
@@ -248,27 +248,27 @@ def test_the_preferred_leader_comes_back_under_the_next_epoch(cluster, partition
 def test_a_preferred_leader_must_be_in_sync(cluster, partition):
     partition.set_isr([2, 3])
     with pytest.raises(ApiError) as refused:
-        elect_preferred_leader(cluster, "t", 0)
+        elect_preferred_leader(cluster.replication_control, "t", 0)
     assert refused.value.error is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
     assert partition.leader_id == 2
     partition.set_isr([2, 3, 1])
-    elect_preferred_leader(cluster, "t", 0)
+    elect_preferred_leader(cluster.replication_control, "t", 0)
     assert partition.leader_id == 1
 
 
 def test_a_preferred_leader_must_be_alive(cluster, partition):
     cluster.stop_broker(1)
     with pytest.raises(ApiError) as refused:
-        elect_preferred_leader(cluster, "t", 0)
+        elect_preferred_leader(cluster.replication_control, "t", 0)
     assert refused.value.error is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
 
 
 def test_an_unclean_election_is_for_leaderless_partitions(cluster, partition):
     with pytest.raises(ApiError) as refused:
-        elect_unclean_leader(cluster, "t", 0)
+        elect_unclean_leader(cluster.replication_control, "t", 0)
     assert refused.value.error is ErrorCode.ELECTION_NOT_NEEDED
     partition.become_leader(NO_LEADER, 2, [])
-    elect_unclean_leader(cluster, "t", 0)
+    elect_unclean_leader(cluster.replication_control, "t", 0)
     assert state(partition)[:2] == (1, 3)
 
 
@@ -277,7 +277,7 @@ def test_without_a_live_replica_nobody_can_lead(cluster, partition):
         broker.fenced = True
     partition.become_leader(NO_LEADER, 2, [])
     with pytest.raises(ApiError) as refused:
-        elect_unclean_leader(cluster, "t", 0)
+        elect_unclean_leader(cluster.replication_control, "t", 0)
     assert refused.value.error is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
 

@@ -12,7 +12,6 @@ from mockbroker.core.log.segments import RollLimits
 from mockbroker.core.replication.fetcher import (
     TRANSITIONS,
     Advanced,
-    AskEpochEnd,
     Diverged,
     EpochEnd,
     Event,
@@ -21,15 +20,16 @@ from mockbroker.core.replication.fetcher import (
     FetcherState,
     Follow,
     Halt,
+    OffsetForLeaderEpoch,
     OutOfRange,
     Pause,
     Refused,
     ReplicaFetcher,
+    RetryDue,
     Step,
     Truncated,
     Truncation,
     TruncationPoint,
-    Woken,
     truncation_point,
 )
 from mockbroker.core.replication.replica import Replica
@@ -62,7 +62,7 @@ def in_state(state: FetcherState) -> tuple[ReplicaFetcher, int]:
     if state is FetcherState.IDLE:
         return machine, 0
     (question,) = machine.handle(LEADER, NOW_MS)
-    assert isinstance(question, Fetch | AskEpochEnd)
+    assert isinstance(question, Fetch | OffsetForLeaderEpoch)
     if state is FetcherState.WAITING:
         machine.handle(Refused(question.number, 6), NOW_MS)
     assert machine.state is state
@@ -78,7 +78,7 @@ def event(kind: type[Event], number: int) -> Event:
         OutOfRange: OutOfRange(number, 5, 9),
         EpochEnd: EpochEnd(number, 0, 2),
         Refused: Refused(number, 6),
-        Woken: Woken(number),
+        RetryDue: RetryDue(number),
     }
     return made[kind]
 
@@ -96,7 +96,7 @@ AFTER = {
     Step.TAKE: FetcherState.FETCHING,
     Step.CUT: FetcherState.FETCHING,
     Step.JUMP: FetcherState.FETCHING,
-    Step.SETTLE: FetcherState.FETCHING,
+    Step.TRUNCATE: FetcherState.FETCHING,
     Step.BACK_OFF: FetcherState.WAITING,
 }
 
@@ -200,7 +200,7 @@ def test_what_is_refused_is_asked_again_after_a_pause():
         each.handle(LEADER, NOW_MS)
     assert machine.handle(Refused(1, 56), NOW_MS) == [Pause(1)]
     assert other.handle(EpochEnd(1, 0, 1), NOW_MS)[0] == Truncated(2, 1)
-    assert machine.handle(Woken(1), NOW_MS) == [AskEpochEnd(2, 1, 5, 0)]
+    assert machine.handle(RetryDue(1), NOW_MS) == [OffsetForLeaderEpoch(2, 1, 5, 0)]
     assert machine.handle(EpochEnd(2, 0, 1), NOW_MS)[0] == Truncated(2, 1)
 
 
@@ -216,7 +216,7 @@ def test_what_is_refused_is_asked_again_after_a_pause():
 def test_the_three_answers_to_where_my_epoch_ended(reply, offset):
     """Log end 3, high watermark 1."""
     machine = follower(0, 0, 0, high_watermark=1, truncation=Truncation.EPOCH)
-    assert machine.handle(LEADER, NOW_MS) == [AskEpochEnd(1, 1, 5, 0)]
+    assert machine.handle(LEADER, NOW_MS) == [OffsetForLeaderEpoch(1, 1, 5, 0)]
     machine.handle(EpochEnd(1, *reply), NOW_MS)
     assert machine.state is FetcherState.FETCHING
     assert machine.replica.log.end_offset == offset
@@ -245,7 +245,7 @@ def test_an_epoch_that_only_the_leader_has_takes_another_question():
     machine = follower(0, 0, 3, 3, truncation=Truncation.EPOCH)
     machine.handle(LEADER, NOW_MS)
     effects = machine.handle(EpochEnd(1, 1, 9), NOW_MS)
-    assert effects == [Truncated(4, 2), AskEpochEnd(2, 1, 5, 0)]
+    assert effects == [Truncated(4, 2), OffsetForLeaderEpoch(2, 1, 5, 0)]
     assert machine.state is FetcherState.TRUNCATING
     effects = machine.handle(EpochEnd(2, 0, 1), NOW_MS)
     assert effects == [Truncated(2, 1), Fetch(3, 1, 5, 1, -1, 0)]

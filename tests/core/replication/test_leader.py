@@ -11,6 +11,7 @@ from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from tests.support.hops import add_hop_rule, remove_rule
 from tests.support.replicas import Replicas, error_of, waiting
 from tests.support.requests import done, only
 
@@ -79,7 +80,7 @@ def test_a_cluster_at_rest_sets_no_timers():
     node = Replicas(configs=STEPWISE)
     node.sent("m1")
     node.advance(1000)
-    deadline = node.cluster.timers.deadline_ms()
+    deadline = node.cluster.runtime.timers.deadline_ms()
     assert deadline is None or deadline > node.now_ms + 5000
 
 
@@ -114,7 +115,7 @@ def test_watermarks_are_told_where_they_move():
 def test_acks_all_waits_for_every_member_of_the_isr(min_isr):
     """One follower gets its data 700 ms late; min.insync.replicas does not shorten that."""
     node = Replicas(min_insync_replicas=min_isr)
-    node.cluster.lag_follower("t", 0, 3, by_ms=700)
+    node.cluster.lag_follower("t", 0, node=3, by_ms=700)
     node.settle()
     assert error_of(node.send("quick", acks=1)) == 0
     slow = node.send("slow", timeout_ms=5000)
@@ -243,7 +244,7 @@ def test_a_follower_that_waits_for_records_is_caught_up_all_the_time():
 def test_a_follower_that_never_catches_up_leaves_although_it_fetches():
     """It is always one answer behind: caught up is who was at the end at the time of a fetch."""
     node = Replicas(configs={"replica.lag.time.max.ms": "2000"})
-    node.cluster.lag_follower("t", 0, 3, by_ms=3000)
+    node.cluster.lag_follower("t", 0, node=3, by_ms=3000)
     node.settle()
     for second in range(4):
         node.send(str(second), acks=1)
@@ -341,14 +342,48 @@ def test_a_lag_outlives_a_change_of_leaders():
 
 def test_a_lost_question_is_asked_again_after_the_socket_timeout():
     node = Replicas(configs=STEPWISE | {"replica.lag.time.max.ms": "90000"})
-    network = node.cluster.replication.network
-    network.hooks.append(lambda message: -1 if message.receiver == 2 else None)
+    rule = add_hop_rule(node.cluster, {"drop_reply": {}}, api="Fetch", from_broker=2)
+    node.send("a", acks=1)  # answers the fetch that was under way before the rule came
     node.settle()
-    node.send("a", acks=1)
+    node.send("b", acks=1)
     node.settle()
-    assert node.ends() == {1: 1, 2: 0, 3: 1}
-    network.hooks.clear()
+    assert node.ends() == {1: 2, 2: 1, 3: 2}
+    remove_rule(node.cluster, rule)
     node.advance(29_999)
-    assert node.ends()[2] == 0
-    node.advance(1)
     assert node.ends()[2] == 1
+    node.advance(1)
+    assert node.ends()[2] == 2
+
+
+def test_an_answer_about_the_isr_that_comes_after_the_leadership_starts_nothing():
+    """Else a former leader would ask the controller again and again."""
+    node = Replicas(replicas=[2, 3])
+    rule = add_hop_rule(node.cluster, {"drop_request": {}}, api="AlterPartition")
+    node.hold(3)
+    node.sent("a", acks=1)
+    replication, partition = node.cluster.replication, node.partition
+    lag_ms = node.cluster.config_int("replica.lag.time.max.ms")
+    node.advance(lag_ms)
+    assert rule.hits == 1
+    replication.forget(partition)
+    node.advance(2 * node.cluster.config_int("request.timeout.ms"))
+    assert (rule.hits, list(partition.isr_in_flight)) == (1, [])
+
+
+def test_a_fetch_of_a_process_that_has_ended_lets_no_other_into_the_isr():
+    """The process that follows may have lost the records that the former one had: it has to ask."""
+    node = Replicas(replicas=[2, 3, 1])
+    node.hold(1)  # so the leader has a follower with a replica of its own all the time
+    node.cluster.delay_network(2, 3, by_ms=1)
+    node.send("a", acks=1)
+    node.advance(100)
+    node.cluster.stop_broker(3, "unclean")  # while its fetch waits at the leader
+    node.cluster.heal_network()
+    node.cluster.start_broker(3)
+    node.advance(1_000)
+    assert (3 in node.partition.isr, node.with_own_replica()) == (True, [1])
+    node.cluster.stop_broker(3, "power_loss")
+    node.cluster.start_broker(3)
+    assert 3 not in node.partition.isr
+    node.advance(1_000)
+    assert (3 in node.partition.isr, node.content(3)) == (True, "a")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.broker import BrokerSpec
+from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.events import LeaderChanged, PreferredElectionFailed
 from mockbroker.core.replication.leader_balance import imbalance
@@ -25,7 +25,7 @@ def test_a_broker_that_comes_back_leads_again_after_the_next_check():
     assert node.leadership() == (2, 1, [1, 2, 3])
     node.advance(1)
     assert node.leadership() == (1, 2, [1, 2, 3])
-    deadline = node.cluster.timers.deadline_ms()
+    deadline = node.cluster.runtime.timers.deadline_ms()
     assert deadline is None or deadline != node.now_ms + INTERVAL_MS
 
 
@@ -60,7 +60,7 @@ class Imbalance(Node):
         self.elected: list[tuple[str, int]] = []
         for name, index in self.lost:
             self.cluster.move_leader(name, index, 0)
-        self.cluster.on_event.append(self._note)
+        self.cluster.runtime.on_event.append(self._note)
 
     def _note(self, event: object) -> None:
         if isinstance(event, LeaderChanged):
@@ -71,11 +71,11 @@ class Imbalance(Node):
 def test_a_broker_gets_its_leaders_back_when_more_than_a_tenth_is_missing():
     """5 of 39, a share of 0.1282051282051282, as the log of a broker before KRaft has it."""
     node = Imbalance(5, "2.8")
-    missing, preferred = imbalance(node.cluster)[2]
+    missing, preferred = imbalance(node.cluster.image)[2]
     assert missing / preferred == 0.1282051282051282
     node.advance(INTERVAL_MS)
     assert sorted(node.elected) == sorted(node.lost)
-    assert imbalance(node.cluster) == {2: (0, 39)}
+    assert imbalance(node.cluster.image) == {2: (0, 39)}
 
 
 @pytest.mark.covers("S66")
@@ -99,9 +99,9 @@ def test_a_preferred_election_that_fails_leaves_the_leader_in_charge():
     )
     (partition,) = node.cluster.create_topic("T-TEST", assignments={0: [2, 0]}).partitions
     node.cluster.move_leader("T-TEST", 0, 0)
-    node.cluster.shrink_isr("T-TEST", 0, [2])
+    node.cluster.shrink_isr("T-TEST", 0, nodes=[2])
     events: list[object] = []
-    node.cluster.on_event.append(events.append)
+    node.cluster.runtime.on_event.append(events.append)
     node.cluster.stop_broker(0, "unclean", fence_after_ms=9000)
     node.advance(5000)
     failed = [event for event in events if isinstance(event, PreferredElectionFailed)]
@@ -114,7 +114,7 @@ def test_a_preferred_election_that_fails_leaves_the_leader_in_charge():
 def test_a_topic_that_allows_unclean_elections_later_gets_a_leader_at_the_next_check():
     """As when another broker is unfenced; a change of the config alone elects nobody."""
     node = Replicas()
-    node.cluster.shrink_isr("t", 0, [2, 3])
+    node.cluster.shrink_isr("t", 0, nodes=[2, 3])
     node.cluster.stop_broker(1, "unclean")
     configs = {"unclean.leader.election.enable": "true"}
     node.cluster.replace_topic_configs(node.partition.topic, configs)
@@ -127,7 +127,7 @@ def test_a_topic_that_allows_unclean_elections_later_gets_a_leader_at_the_next_c
 def test_a_topic_that_allows_unclean_elections_later_gets_a_leader_with_the_next_broker():
     node = Replicas()
     node.cluster.stop_broker(3)
-    node.cluster.shrink_isr("t", 0, [2])
+    node.cluster.shrink_isr("t", 0, nodes=[2])
     node.cluster.stop_broker(1, "unclean")
     configs = {"unclean.leader.election.enable": "true"}
     node.cluster.replace_topic_configs(node.partition.topic, configs)

@@ -1,11 +1,48 @@
-"""Links between brokers, and the messages on them."""
+"""Links between brokers, and the hops on them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from mockbroker.core.replication.network import LOSE, Message, Network
-from mockbroker.core.timers import TimerHeap
+from mockbroker.core.brokers.broker_life import PAUSED, RUNNING, STOPPED
+from mockbroker.core.replication.network import Hop, Network
+from mockbroker.core.replication.partition import Partition
+from mockbroker.core.timing.timers import TimerHeap
+from mockbroker_protocol import ApiKey
+
+
+class Question(Hop):
+    """Asks broker 2 for an echo."""
+
+    __slots__ = ("_what", "_wire")
+
+    API = ApiKey.FETCH
+
+    def __init__(self, wire: Wire, what: str, receiver: int = 2) -> None:
+        super().__init__(1, receiver)
+        self._wire = wire
+        self._what = what
+
+    def arrive(self) -> None:
+        self._wire.arrived.append((self._wire.now_ms, self._what))
+        self._wire.network.answer(self, self._what.upper(), self._wire.late_ms)
+
+    def take(self, answer: Any) -> None:
+        self._wire.arrived.append((self._wire.now_ms, answer))
+
+    def lost(self) -> None:
+        self._wire.lost.append((self._wire.now_ms, self._what))
+
+
+class Process:
+    """A broker's process."""
+
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
+        self.epoch = node_id
+        self.state = RUNNING
 
 
 class Wire:
@@ -13,18 +50,22 @@ class Wire:
 
     def __init__(self) -> None:
         self.now_ms = 0
+        self.late_ms = 0
         self.timers = TimerHeap()
-        self.network = Network(self.timers, lambda: self.now_ms)
+        self.processes = {node_id: Process(node_id) for node_id in (1, 2, 3)}
+        self.network = Network(self.timers, lambda: self.now_ms, self.processes)
         self.arrived: list[tuple[int, str]] = []
         self.lost: list[tuple[int, str]] = []
 
-    def send(self, what: str, delay_ms: int = 0) -> None:
-        self.network.send(
-            Message(1, 2, what, "t", 0),
-            lambda: self.arrived.append((self.now_ms, what)),
-            delay_ms,
-            lambda: self.lost.append((self.now_ms, what)),
-        )
+    def send(self, what: str) -> None:
+        self.network.send(Question(self, what))
+
+    def change(self, node_id: int, state: str, epoch: int | None = None) -> None:
+        """Put a broker's process into a state; a new process has an epoch of its own."""
+        process = self.processes[node_id]
+        process.state = state
+        process.epoch = epoch or process.epoch
+        self.network.broker_changed(process)
 
     def run(self, until_ms: int) -> None:
         while (due_ms := self.timers.deadline_ms()) is not None and due_ms <= until_ms:
@@ -33,25 +74,46 @@ class Wire:
         self.now_ms = until_ms
 
 
+class Intercepting:
+    """Sees hops to broker 3, and keeps all that are sent."""
+
+    def __init__(self) -> None:
+        self.kept: list[Hop] = []
+
+    def intercepts(
+        self,
+        api: ApiKey,
+        sender: int,
+        receiver: int,
+        partition: Partition | None = None,
+    ) -> bool:
+        return receiver == 3
+
+    def on_send(self, hop: Hop) -> None:
+        self.kept.append(hop)
+
+
 @pytest.fixture
 def wire() -> Wire:
     return Wire()
 
 
-def test_a_message_arrives_at_once_but_not_within_the_call(wire):
+def test_a_request_arrives_at_once_but_not_within_the_call(wire):
     wire.send("a")
     assert wire.arrived == []
     wire.run(0)
-    assert wire.arrived == [(0, "a")]
+    assert wire.arrived == [(0, "a"), (0, "A")]
 
 
-def test_delays_of_the_link_and_of_the_message_add_up(wire):
+def test_delays_of_the_link_and_of_the_answer_add_up(wire):
     wire.network.delay([(1, 2)], 10)
-    wire.send("a", delay_ms=5)
+    wire.network.delay([(2, 1)], 7)
+    wire.late_ms = 5
+    wire.send("a")
     wire.network.delay([(1, 2)], 0)
     wire.send("b")
     wire.run(100)
-    assert wire.arrived == [(0, "b"), (15, "a")]
+    assert wire.arrived == [(0, "b"), (10, "a"), (12, "B"), (22, "A")]
 
 
 def test_what_is_sent_over_a_cut_link_is_lost_and_so_is_what_is_on_its_way(wire):
@@ -65,25 +127,124 @@ def test_what_is_sent_over_a_cut_link_is_lost_and_so_is_what_is_on_its_way(wire)
     wire.network.heal([(1, 2)])
     wire.send("healed")
     wire.run(100)
-    assert wire.arrived == [(100, "healed")]
+    assert wire.arrived == [(100, "healed"), (100, "HEALED")]
 
 
 def test_links_go_one_way(wire):
     wire.network.cut([(2, 1)])
     assert (wire.network.is_up(1, 2), wire.network.is_up(2, 1)) == (True, False)
     assert wire.network.cut_links == {(2, 1)}
-    assert not wire.network.is_direct(1, 2)
-    assert wire.network.is_direct(1, 3)
+    assert not wire.network.is_direct(1, 2, ApiKey.FETCH)
+    assert wire.network.is_direct(1, 3, ApiKey.FETCH)
+    wire.send("a")
+    wire.run(0)
+    assert (wire.arrived, wire.lost) == ([(0, "a")], [(0, "a")])
     wire.network.heal()
-    assert wire.network.is_direct(1, 2)
+    assert wire.network.is_direct(1, 2, ApiKey.FETCH)
 
 
-def test_hooks_let_pass_delay_or_lose(wire):
-    verdicts: dict[str, int | None] = {"pass": None, "late": 30, "lost": LOSE}
-    wire.network.hooks.append(lambda message: verdicts[message.what])
-    for what in verdicts:
-        wire.send(what)
-    wire.run(100)
-    assert wire.lost == [(0, "lost")]
-    assert wire.arrived == [(0, "pass"), (30, "late")]
-    assert not wire.network.is_direct(1, 2)
+def test_a_broker_that_asks_itself_has_the_answer_with_the_question(wire):
+    wire.network.send(Question(wire, "a", receiver=1))
+    assert wire.arrived == []
+    wire.run(0)
+    assert wire.arrived == [(0, "a"), (0, "A")]
+
+
+def test_an_interceptor_decides_about_what_is_sent_and_hides_nothing_else(wire):
+    interceptor = wire.network.interceptor = Intercepting()
+    assert wire.network.is_direct(1, 2, ApiKey.FETCH)
+    assert not wire.network.is_direct(1, 3, ApiKey.FETCH)
+    assert not wire.network.is_quiet
+    wire.send("a")
+    wire.run(0)
+    assert (len(interceptor.kept), wire.arrived) == (1, [])
+
+
+def test_a_request_to_a_paused_broker_arrives_when_it_is_resumed(wire):
+    """It is there already: a link that is cut meanwhile does not matter to it."""
+    wire.change(2, PAUSED)
+    wire.send("a")
+    wire.send("b")
+    wire.run(10)
+    assert (wire.arrived, wire.lost) == ([], [])
+    wire.network.cut([(1, 2)])
+    wire.change(2, RUNNING)
+    assert wire.arrived == []
+    wire.run(10)
+    assert wire.arrived == [(10, "a"), (10, "b"), (10, "A"), (10, "B")]
+
+
+def test_a_broker_that_is_paused_again_at_once_receives_nothing_in_between(wire):
+    wire.change(2, PAUSED)
+    wire.send("a")
+    wire.run(10)
+    wire.change(2, RUNNING)
+    wire.change(2, PAUSED)
+    wire.run(20)
+    assert wire.arrived == []
+    wire.change(2, RUNNING)
+    wire.run(30)
+    assert wire.arrived == [(20, "a"), (20, "A")]
+
+
+def test_an_answer_to_a_paused_broker_arrives_when_it_is_resumed(wire):
+    wire.late_ms = 5
+    wire.send("a")
+    wire.run(1)
+    wire.change(1, PAUSED)
+    wire.run(10)
+    assert wire.arrived == [(0, "a")]
+    wire.change(1, RUNNING)
+    wire.run(20)
+    assert wire.arrived == [(0, "a"), (10, "A")]
+
+
+@pytest.mark.parametrize("receiver", [1, 2])
+def test_a_paused_broker_sends_nothing(wire, receiver):
+    wire.change(1, PAUSED)
+    wire.network.send(Question(wire, "a", receiver))
+    wire.run(10)
+    assert wire.arrived == []
+    wire.change(1, RUNNING)
+    wire.run(10)
+    assert wire.arrived == [(10, "a"), (10, "A")]
+
+
+def test_a_request_that_waits_for_a_paused_broker_is_lost_when_its_process_ends(wire):
+    wire.change(2, PAUSED)
+    wire.send("a")
+    wire.run(10)
+    wire.change(2, STOPPED)
+    wire.run(10)
+    assert (wire.arrived, wire.lost) == ([], [(10, "a")])
+
+
+def test_a_request_to_a_broker_without_a_process_is_lost(wire):
+    wire.change(2, STOPPED)
+    wire.send("stopped")
+    del wire.processes[2]
+    wire.send("removed")
+    wire.run(0)
+    assert (wire.arrived, wire.lost) == ([], [(0, "stopped"), (0, "removed")])
+
+
+@pytest.mark.parametrize(("restarted", "arrived"), [(1, ["a"]), (2, [])])
+def test_messages_to_a_process_do_not_reach_the_next_one(wire, restarted, arrived):
+    wire.network.delay([(1, 2)], 5 if restarted == 2 else 0)
+    wire.network.delay([(2, 1)], 5)
+    wire.send("a")
+    wire.run(1)
+    wire.change(restarted, STOPPED)
+    wire.change(restarted, RUNNING, epoch=9)
+    wire.run(20)
+    assert [what for _, what in wire.arrived] == arrived
+    assert wire.lost == [(5, "a")]
+
+
+def test_an_answer_of_a_process_that_has_ended_is_lost(wire):
+    wire.network.delay([(1, 2)], 5)
+    question = Question(wire, "a")
+    wire.network.send(question)
+    wire.change(2, STOPPED)
+    wire.network.answer(question, "A")
+    assert wire.lost == [(0, "a")]

@@ -6,9 +6,10 @@ import pytest
 
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.errors import ApiError
-from mockbroker.core.partition import Partition
-from mockbroker.core.replication.elections import Reassignment, elect_preferred_leader
+from mockbroker.core.replication.elections import elect_preferred_leader
+from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.reassignment import reassign
+from mockbroker.core.replication.replication_control import Reassignment
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -31,8 +32,8 @@ def partition(cluster: Cluster) -> Partition:
 
 def move(cluster: Cluster, target: list[int] | None, *, may_change_factor: bool = True) -> None:
     """Ask for a move, and let followers catch up."""
-    reassign(cluster, "t", 0, target, may_change_factor=may_change_factor)
-    cluster.timers.run_due(0)
+    reassign(cluster.replication_control, "t", 0, target, may_change_factor=may_change_factor)
+    cluster.runtime.timers.run_due(0)
 
 
 def state(partition: Partition) -> tuple[list[int], list[int], int, int]:
@@ -73,7 +74,7 @@ def test_a_move_to_a_fenced_broker_waits_for_it(cluster, partition):
     assert cluster.reassignments == {key: Reassignment([3], [2])}
     assert state(partition) == ([3, 1, 2], [1, 2], 1, 0)
     cluster.start_broker(3)
-    cluster.timers.run_due(0)
+    cluster.runtime.timers.run_due(0)
     assert state(partition) == ([3, 1], [1, 3], 1, 1)
     assert cluster.reassignments == {}
 
@@ -117,7 +118,7 @@ def test_moves_that_are_refused(cluster, partition, target, error):
 @pytest.mark.parametrize(("topic", "index"), [("none", 0), ("t", 9)])
 def test_unknown_partitions_do_not_move(cluster, partition, topic, index):
     with pytest.raises(ApiError) as refused:
-        reassign(cluster, topic, index, [1], may_change_factor=True)
+        reassign(cluster.replication_control, topic, index, [1], may_change_factor=True)
     assert refused.value.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -129,7 +130,7 @@ def test_a_move_goes_on_while_the_newcomer_catches_up_and_loses_nothing():
     """From 1, 2 to 2, 3: the list says so meanwhile, and consumers are told where to go."""
     node = Replicas(replicas=[1, 2])
     node.sent("a")
-    reassign(node.cluster, "t", 0, [2, 3], may_change_factor=True)
+    reassign(node.cluster.replication_control, "t", 0, [2, 3], may_change_factor=True)
     node.hold(3)
     node.sent("b")
     node.advance(60_000)
@@ -149,10 +150,10 @@ def test_a_move_goes_on_while_the_newcomer_catches_up_and_loses_nothing():
 def test_a_move_called_off_leaves_no_copy_behind():
     node = Replicas(replicas=[1, 2])
     node.sent("a")
-    reassign(node.cluster, "t", 0, [3], may_change_factor=True)
+    reassign(node.cluster.replication_control, "t", 0, [3], may_change_factor=True)
     node.hold(3)
     assert node.with_own_replica() == [3]
-    reassign(node.cluster, "t", 0, None, may_change_factor=True)
+    reassign(node.cluster.replication_control, "t", 0, None, may_change_factor=True)
     node.settle()
     assert (state(node.partition), node.with_own_replica()) == (([1, 2], [1, 2], 1, 1), [])
 
@@ -160,21 +161,21 @@ def test_a_move_called_off_leaves_no_copy_behind():
 def test_a_move_cannot_be_called_off_when_nobody_of_before_is_in_sync():
     node = Replicas(replicas=[1])
     node.sent("a")
-    reassign(node.cluster, "t", 0, [2, 3], may_change_factor=True)
+    reassign(node.cluster.replication_control, "t", 0, [2, 3], may_change_factor=True)
     node.hold(3)
     node.settle()
     assert state(node.partition)[:2] == ([2, 3, 1], [1, 2])
     node.cluster.stop_broker(1)
     with pytest.raises(ApiError) as refused:
-        reassign(node.cluster, "t", 0, None, may_change_factor=True)
+        reassign(node.cluster.replication_control, "t", 0, None, may_change_factor=True)
     assert refused.value.error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_a_leader_that_moves_within_its_replicas_keeps_its_office():
     node = Replicas(replicas=[1, 2, 3])
-    reassign(node.cluster, "t", 0, [3, 1, 2], may_change_factor=True)
+    reassign(node.cluster.replication_control, "t", 0, [3, 1, 2], may_change_factor=True)
     assert state(node.partition) == ([3, 1, 2], [1, 2, 3], 1, 0)
-    elect_preferred_leader(node.cluster, "t", 0)
+    elect_preferred_leader(node.cluster.replication_control, "t", 0)
     assert node.partition.leader_id == 3
 
 
@@ -200,9 +201,9 @@ def test_whom_a_move_takes_the_replica_stays_eligible_until_enough_are_in_sync()
     cluster.start_broker(1)
     assert (partition.replicas, partition.isr, partition.elr) == ([2], [2], (1,))
     cluster.stop_broker(2, how="unclean")
-    cluster.timers.run_due(60_000)
+    cluster.runtime.timers.run_due(60_000)
     cluster.start_broker(2)
-    cluster.timers.run_due(120_000)
+    cluster.runtime.timers.run_due(120_000)
     assert (partition.leader_id, partition.isr, partition.elr) == (-1, [], (1,))
 
 

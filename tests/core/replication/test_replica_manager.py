@@ -129,7 +129,7 @@ def test_a_partition_whose_isr_is_gone_waits_for_it(how):
     """No leader, errors for clients, and all its records when the broker returns."""
     node = Replicas()
     node.sent("a")
-    node.cluster.shrink_isr("t", 0, [2, 3])
+    node.cluster.shrink_isr("t", 0, nodes=[2, 3])
     assert node.sent("b").error_code == 0
     node.cluster.stop_broker(1, how)
     assert node.leadership() == (-1, 1, [])
@@ -155,7 +155,7 @@ def test_an_unclean_election_loses_what_only_the_dead_leader_had(how):
     config = {"unclean_leader_election_enable": "true"} if how == "config" else {}
     node = Replicas(2, **config)
     node.sent("a")
-    node.cluster.shrink_isr("t", 0, [2])
+    node.cluster.shrink_isr("t", 0, nodes=[2])
     for value in ("b", "c", "d"):
         assert node.sent(value).error_code == 0
     node.cluster.stop_broker(1, UNCLEAN)
@@ -163,7 +163,7 @@ def test_an_unclean_election_loses_what_only_the_dead_leader_had(how):
         assert node.partition.leader_id == -1
         from mockbroker.core.replication.elections import elect_unclean_leader
 
-        elect_unclean_leader(node.cluster, "t", 0)
+        elect_unclean_leader(node.cluster.replication_control, "t", 0)
     assert node.leadership()[::2] == (2, [2])
     node.release(2)
     assert node.read() == "a"
@@ -180,7 +180,7 @@ def test_two_replicas_may_hold_different_records_at_one_offset_and_both_can_be_r
     node = Replicas(2, configs=STEPWISE, unclean_leader_election_enable="true")
     node.sent("a")
     node.advance(500)
-    node.cluster.shrink_isr("t", 0, [2])
+    node.cluster.shrink_isr("t", 0, nodes=[2])
     node.sent("old")
     node.cluster.stop_broker(1, UNCLEAN)
     node.sent("new")
@@ -454,3 +454,36 @@ class World:
                 cluster.start_broker(node_id)
         self.node.advance(100_000)
         assert sorted(self.node.partition.isr) == [1, 2, 3]
+
+
+def test_a_topic_created_while_a_broker_stands_still_has_nothing_there_yet():
+    """Nor before the broker is fenced: it is in the ISR, and gets nothing."""
+    node = Replicas()
+    node.cluster.pause_broker(3, fence_after_ms=10_000)
+    node.cluster.create_topic("late", assignments={0: [1, 2, 3]})
+    (partition,) = node.cluster.topics["late"].partitions
+    assert partition.isr == [1, 2, 3]
+    assert sorted(partition.own_replicas) == [3]
+
+
+def test_a_process_that_is_gone_joins_no_isr_although_it_had_caught_up():
+    """The leader's request is on its way when the broker loses its power and comes back with less;
+    the controller sees that another process had caught up (KIP-903).
+    """
+    node = Replicas(configs={"replica.lag.time.max.ms": "1000"})
+    node.cluster.stop_broker(3)
+    node.sent("a")
+    node.cluster.start_broker(3)
+    node.cluster.delay_network(2, 1, by_ms=300)
+    node.cluster.move_leader("t", 0, 2)
+    node.advance(100)
+    assert (node.partition.isr_in_flight, node.ends()[3]) == ([1, 2, 3], 1)
+    node.cluster.stop_broker(3, "power_loss")
+    node.cluster.cut_network(3, 2)
+    node.cluster.start_broker(3)
+    assert node.ends()[3] == 0
+    node.advance(2_000)
+    assert 3 not in node.partition.isr
+    node.cluster.heal_network()
+    node.advance(2_000)
+    assert (node.partition.isr, node.ends()[3]) == ([1, 2, 3], 1)

@@ -141,7 +141,7 @@ class Life:
         )
 
     def do_idempotent(self) -> None:
-        producer_id = self.node.cluster.ids.producer_id(1)
+        producer_id = self.node.cluster.runtime.ids.producer_id(1)
         batch = batch_of(b"i", producer_id=producer_id, producer_epoch=0, base_sequence=0)
         self.node.produce(batch, partition=1)
 
@@ -186,7 +186,7 @@ class Life:
                 Permission.DENY,
             )
         )
-        cluster.metadata_changed()
+        cluster.metadata.changed()
 
     def do_time(self) -> None:
         self.node.advance(self.draw.choice([1, 2000]))

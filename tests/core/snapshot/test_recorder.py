@@ -182,11 +182,11 @@ def test_settings_of_every_kind_are_written(node):
     cluster.quotas.alter(
         entity_of([("user", None)]), {"producer_byte_rate": 5.0}, validate_only=False
     )
-    cluster.metadata_changed()
+    cluster.metadata.changed()
     written("quota")
     mechanism = ScramMechanism.SCRAM_SHA_256
     cluster.scram_credentials["alice"] = {1: from_password(mechanism, "secret", b"salt")}
-    cluster.metadata_changed()
+    cluster.metadata.changed()
     written("credential")
     cluster.acls.add(ACL)
     written("acl")
@@ -202,9 +202,9 @@ def test_settings_of_every_kind_are_written(node):
     written("no broker")
     cluster.pause_broker(3)
     written("pause")
-    cluster.ids.producer_id(1)
+    cluster.runtime.ids.producer_id(1)
     assert stored.flush() > 0
-    assert loaded(stored.data).ids.producer_block == cluster.ids.position[1]
+    assert loaded(stored.data).ids.producer_block == cluster.runtime.ids.position[1]
 
 
 def test_a_file_begun_anew_goes_on_like_the_old_one(node):
@@ -306,15 +306,15 @@ def act(node: Node, draw: Random, stored: Stored) -> None:  # noqa: C901 - a lis
         case "heal":
             cluster.heal_network()
         case "lag":
-            cluster.lag_follower(topic, 0, broker, hold=True)
+            cluster.lag_follower(topic, 0, node=broker)
         case "release":
-            cluster.release_follower(topic, 0, broker)
+            cluster.lag_follower(topic, 0, node=broker, release=True)
         case "move":
             cluster.move_leader(topic, 0, broker)
         case "unclean":
             cluster.elect_unclean(topic, 0, broker)
         case "isr":
-            cluster.shrink_isr(topic, 0, [broker])
+            cluster.shrink_isr(topic, 0, nodes=[broker])
         case "records":
             partition = cluster.topics[topic].partitions[0]
             partition.delete_records(draw.randint(0, max(partition.high_watermark, 0)))
@@ -324,7 +324,7 @@ def act(node: Node, draw: Random, stored: Stored) -> None:  # noqa: C901 - a lis
             )
         case "retention":
             cluster.run_retention()
-            cluster.run_compaction()
+            cluster.run_compaction().run()
         case "later":
             node.advance(draw.choice([1, 700, 4000]))
         case "flush":

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from mockbroker.core.brokers.controller import UNCLEAN
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.controller import UNCLEAN
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import RESUME, RestoreError, clear, restore
 from mockbroker_protocol import ErrorCode
@@ -104,26 +104,49 @@ def test_clients_that_saw_more_are_told_by_the_leader_epoch(node):
     assert node.cluster.topics["t"].partitions[0].leader_epoch == 3
 
 
+def test_epochs_of_deleted_topics_are_not_used_again_by_another_process(node):
+    image = capture(node.cluster)
+    partition = node.cluster.topics["t"].partitions[0]
+    other = next(n for n in partition.replicas if n != partition.leader_id)
+    node.cluster.move_leader("t", 0, other)
+    assert partition.leader_epoch == 1
+    node.cluster.delete_topic("t")
+    later = moved(moved(node)).cluster
+    restore(later, image)
+    assert later.topics["t"].partitions[0].leader_epoch == 2
+
+
+def test_an_image_keeps_no_epochs_of_partitions_that_are_there(node):
+    partition = node.cluster.topics["t"].partitions[0]
+    image = capture(node.cluster)
+    node.cluster.move_leader(
+        "t", 0, next(n for n in partition.replicas if n != partition.leader_id)
+    )
+    node.cluster.delete_topic("t")
+    restore(node.cluster, image)
+    assert capture(node.cluster).settings.former_epochs == []
+
+
 def test_ids_are_never_given_out_again(node):
     cluster = node.cluster
     image = capture(cluster)
     topic_id = cluster.create_topic("later", 1, 1).topic_id
-    producer_id = cluster.ids.producer_id(1)
-    suffix = cluster.ids.member_suffix()
+    producer_id = cluster.runtime.ids.producer_id(1)
+    suffix = cluster.runtime.ids.member_suffix()
     restore(cluster, image)
     assert cluster.create_topic("later", 1, 1).topic_id != topic_id
-    assert cluster.ids.producer_id(1) > producer_id
-    assert cluster.ids.member_suffix() != suffix
+    assert cluster.runtime.ids.producer_id(1) > producer_id
+    assert cluster.runtime.ids.member_suffix() != suffix
 
 
 def test_a_process_with_the_same_seed_goes_on_with_other_ids():
     first = Cluster(seed=5)
     ids = {first.create_topic(f"t{at}", 1, 1).topic_id for at in range(50)}
-    producer_id = first.ids.producer_id(1)
+    producer_id = first.runtime.ids.producer_id(1)
     second = Cluster(seed=5)
     restore(second, loaded(whole(capture(first))))
     assert second.create_topic("new", 1, 1).topic_id not in ids
-    assert second.ids.producer_id(1) > producer_id
+    assert second.runtime.ids.producer_id(1) > producer_id
 
 
 def test_brokers_come_and_go_with_the_snapshot(node):
@@ -186,7 +209,7 @@ def test_a_broker_registers_again_with_a_snapshot_of_before(node):
 
 def test_rules_end_with_a_restore(node):
     cluster = node.cluster
-    cluster.lag_follower("t", 0, 2, hold=True)
+    cluster.lag_follower("t", 0, node=2)
     cluster.cut_network(3)
     image = capture(cluster)
     restore(cluster, image)
@@ -295,7 +318,7 @@ def test_producers_that_resume_go_on_at_the_sequence_where_they_are(node):
     image = capture(node.cluster)
     assert error_of(1) == 0
     for follower in set(node.cluster.topics["t"].partitions[0].replicas) - {leader}:
-        node.cluster.lag_follower("t", 0, follower, hold=True)
+        node.cluster.lag_follower("t", 0, node=follower)
     parked = produce(2)
     restore(node.cluster, image, RESUME)
     assert only(done(parked)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import Partition
-from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.replication.partition import Partition
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.handlers.find_coordinator import find_coordinator
 from mockbroker_protocol import ErrorCode

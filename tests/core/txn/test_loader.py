@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker_protocol.records import Record, build_batch
 from tests.support.txn_node import TV2, TxnNode
 
@@ -51,7 +51,7 @@ def test_records_above_the_high_watermark_count_as_well() -> None:
     p = node.txn()
     partition = node.txn_shard().partition
     for follower in partition.replicas[1:]:
-        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, follower, hold=True)
+        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, node=follower)
     p.send_add(0)
     node.settle()
     assert partition.high_watermark < partition.log_end_offset

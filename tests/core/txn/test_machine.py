@@ -8,23 +8,23 @@ import pytest
 
 from mockbroker.core.txn.events import Expire, Forget, Loaded
 from mockbroker.core.txn.machine import COMPLETION_RETRY_MS
-from mockbroker.core.txn.states import ANSWERS, Ask, State, Step
+from mockbroker.core.txn.states import ANSWERS, State, TxnRequest, TxnStep
 from mockbroker_protocol import ErrorCode
 from tests.support.txn_play import PRODUCER_ID, SPARE_ID, START_MS, T0, T1, Play, image
 
 E = ErrorCode
-EVERY_CELL = [(state, ask) for state in State for ask in Ask]
+EVERY_CELL = [(state, ask) for state in State for ask in TxnRequest]
 
 
-def put(play: Play, ask: Ask) -> Any:
+def put(play: Play, ask: TxnRequest) -> Any:
     """Ask the question of the table: right producer id, and the epoch that the question is for."""
     epoch = play.id.epoch - (1 if ask.name.endswith("_AGAIN") else 0)
     match ask:
-        case Ask.INIT:
+        case TxnRequest.INIT:
             return play.init()
-        case Ask.ADD:
+        case TxnRequest.ADD:
             return play.add(T1)
-        case Ask.VERIFY:
+        case TxnRequest.VERIFY:
             return play.id.verify(PRODUCER_ID, epoch, (T0, T1))
         case _:
             version = 2 if ask.name.startswith("TV2") else 0
@@ -32,31 +32,31 @@ def put(play: Play, ask: Ask) -> Any:
 
 
 @pytest.mark.parametrize(("state", "ask"), EVERY_CELL)
-def test_every_cell_is_answered_as_it_says(state: State, ask: Ask) -> None:
+def test_every_cell_is_answered_as_it_says(state: State, ask: TxnRequest) -> None:
     """Those of PrepareCommit and PrepareAbort before markers are on their way."""
     play = Play(image(state))
     answer = put(play, ask)
     verdict = ANSWERS[state][ask]
     if isinstance(verdict, ErrorCode):
-        assert (answer if ask is Ask.VERIFY else answer.error) is verdict
+        assert (answer if ask is TxnRequest.VERIFY else answer.error) is verdict
         assert (play.state, play.stored, play.id.pending) == (state, [], None)
         return
     after = {
-        Step.RENEW: State.EMPTY,
-        Step.FENCE: State.PREPARE_ABORT,
-        Step.ADD: State.ONGOING,
-        Step.END_EMPTY: State.COMPLETE_ABORT,
-        Step.END: State.PREPARE_COMMIT if "COMMIT" in ask.name else State.PREPARE_ABORT,
+        TxnStep.RENEW: State.EMPTY,
+        TxnStep.FENCE: State.PREPARE_ABORT,
+        TxnStep.ADD: State.ONGOING,
+        TxnStep.END_EMPTY: State.COMPLETE_ABORT,
+        TxnStep.END: State.PREPARE_COMMIT if "COMMIT" in ask.name else State.PREPARE_ABORT,
     }.get(verdict, state)
     assert play.state is after
-    if verdict is Step.MEMBERSHIP:
+    if verdict is TxnStep.VERIFY:
         there = E.NONE if state is State.ONGOING else E.TRANSACTION_ABORTABLE
         assert answer == [there, E.TRANSACTION_ABORTABLE]
-    elif verdict is Step.FENCE:
+    elif verdict is TxnStep.FENCE:
         assert answer.error is E.CONCURRENT_TRANSACTIONS
     else:
         assert answer.error is E.NONE
-    if verdict in (Step.SAME, Step.MEMBERSHIP):
+    if verdict in (TxnStep.SAME, TxnStep.VERIFY):
         assert play.stored == []
     else:
         assert play.stored[-1] is not None
@@ -64,7 +64,7 @@ def test_every_cell_is_answered_as_it_says(state: State, ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(("state", "ask"), EVERY_CELL)
-def test_while_a_move_is_pending_the_next_one_is_refused(state: State, ask: Ask) -> None:
+def test_while_a_move_is_pending_the_next_one_is_refused(state: State, ask: TxnRequest) -> None:
     """Whatever the state says; only what does not move anything is answered."""
     if state in (State.PREPARE_EPOCH_FENCE, State.DEAD):
         return  # these are only ever pending themselves
@@ -78,7 +78,7 @@ def test_while_a_move_is_pending_the_next_one_is_refused(state: State, ask: Ask)
         play.init(slot="first")
     assert play.id.pending is not None
     answer = put(play, ask)
-    if ask is Ask.VERIFY:
+    if ask is TxnRequest.VERIFY:
         assert answer in ([E.NONE, E.TRANSACTION_ABORTABLE], E.CONCURRENT_TRANSACTIONS) or (
             answer == [E.TRANSACTION_ABORTABLE] * 2
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.partition import Partition
+from mockbroker.core.replication.partition import Partition
 from mockbroker.core.txn.markers import Errors, Marker, write_markers
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import build_marker, parse_marker
@@ -31,7 +31,6 @@ def write(node: TxnNode, marker: Marker, *keys: tuple[str, int], broker: int = 1
     """Write markers and return the errors, which must be there at once."""
     answers: list[Errors] = []
     write_markers(
-        node.cluster,
         node.cluster.brokers[broker],
         marker,
         keys or (("t", 0),),
@@ -145,14 +144,14 @@ def test_the_lso_waits_for_the_marker_to_be_replicated() -> None:
     p = node.txn()
     p.produce()
     for follower in partition.replicas[1:]:
-        node.cluster.lag_follower("t", 0, follower, hold=True)
+        node.cluster.lag_follower("t", 0, node=follower)
     p.end(version=TV2)
     node.settle()
     assert (partition.log_end_offset, partition.high_watermark) == (2, 1)
     assert partition.last_stable_offset == 0
     assert p.state == "PrepareCommit"
     for follower in partition.replicas[1:]:
-        node.cluster.release_follower("t", 0, follower)
+        node.cluster.lag_follower("t", 0, node=follower, release=True)
     node.advance(1000)
     assert partition.last_stable_offset == partition.high_watermark == 2
     assert p.state == "CompleteCommit"
@@ -169,9 +168,9 @@ def test_lso_and_aborted_transactions_survive_a_change_of_leader() -> None:
     q.produce()
     partition = partition_of(node)
     for follower in partition.replicas[1:]:
-        node.cluster.lag_follower("t", 0, follower, hold=True)  # copies of their own from here
+        node.cluster.lag_follower("t", 0, node=follower)  # copies of their own from here
     for follower in partition.replicas[1:]:
-        node.cluster.release_follower("t", 0, follower)
+        node.cluster.lag_follower("t", 0, node=follower, release=True)
     node.advance(1000)
     node.cluster.stop_broker(partition.leader_id, "unclean")
     assert partition.last_stable_offset == 2
@@ -190,7 +189,7 @@ def test_a_marker_that_is_truncated_leaves_its_transaction_hanging() -> None:
     p.produce()
     q.produce()
     _, other, _ = partition.replicas
-    node.cluster.shrink_isr("t", 0, partition.replicas[1:])
+    node.cluster.shrink_isr("t", 0, nodes=partition.replicas[1:])
     p.end(version=TV2, committed=False)
     node.settle()
     assert (partition.last_stable_offset, partition.log_end_offset) == (1, 3)
@@ -198,7 +197,7 @@ def test_a_marker_that_is_truncated_leaves_its_transaction_hanging() -> None:
     node.cluster.elect_unclean("t", 0, other)
     for follower in partition.replicas:
         if follower != other:
-            node.cluster.release_follower("t", 0, follower)
+            node.cluster.lag_follower("t", 0, node=follower, release=True)
     node.advance(2000)
     assert (p.state, partition.leader_id) == ("CompleteAbort", other)
     for each in partition.replicas:
@@ -284,10 +283,10 @@ def test_a_marker_waits_for_its_replicas() -> None:
     node = TxnNode(racks=THREE, configs={"replica.lag.time.max.ms": "100000"})
     partition = partition_of(node)
     for follower in partition.replicas[1:]:
-        node.cluster.lag_follower("t", 0, follower, hold=True)
+        node.cluster.lag_follower("t", 0, node=follower)
     answers: list[Errors] = []
     leader = node.cluster.brokers[partition.leader_id]
-    write_markers(node.cluster, leader, Marker(1, 0, True, 0), (("t", 0),), answers.append)
+    write_markers(leader, Marker(1, 0, True, 0), (("t", 0),), answers.append)
     node.advance(29_999)
     assert answers == []
     node.advance(1)
@@ -298,10 +297,10 @@ def test_a_leader_that_goes_while_a_marker_waits_does_not_vouch_for_it() -> None
     node = TxnNode(racks=THREE)
     partition = partition_of(node)
     for follower in partition.replicas[1:]:
-        node.cluster.lag_follower("t", 0, follower, hold=True)
+        node.cluster.lag_follower("t", 0, node=follower)
     answers: list[Errors] = []
     leader = node.cluster.brokers[partition.leader_id]
-    write_markers(node.cluster, leader, Marker(1, 0, True, 0), (("t", 0),), answers.append)
+    write_markers(leader, Marker(1, 0, True, 0), (("t", 0),), answers.append)
     node.cluster.stop_broker(leader.node_id, "unclean")
     assert answers == [{("t", 0): E.NOT_LEADER_OR_FOLLOWER}]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.events import Event, TransactionMoved
-from mockbroker.core.partition import Partition
-from mockbroker.core.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.replication.partition import Partition
 from mockbroker.core.txn.records import parse
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import BatchHeader
@@ -42,7 +42,7 @@ def states_in_log(node: TxnNode, transactional_id: str = "x") -> list[str]:
 @pytest.mark.covers("S242")
 def test_each_move_of_a_transaction_is_a_record(node: TxnNode) -> None:
     events: list[Event] = []
-    node.cluster.on_event.append(events.append)
+    node.cluster.runtime.on_event.append(events.append)
     p = node.txn()
     p.add(0, 1)
     p.end()
@@ -68,7 +68,7 @@ def test_a_record_that_is_not_replicated_yet_holds_the_answer_back() -> None:
     p = node.txn()
     partition = state_partition(node)
     for follower in partition.replicas[1:]:
-        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, follower, hold=True)
+        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, node=follower)
     pending = p.send_add(0)
     node.settle()
     assert pending.parked
@@ -76,7 +76,9 @@ def test_a_record_that_is_not_replicated_yet_holds_the_answer_back() -> None:
     assert p.add(1) == E.CONCURRENT_TRANSACTIONS
     assert p.send_init().response.error_code == E.CONCURRENT_TRANSACTIONS
     for follower in partition.replicas[1:]:
-        node.cluster.release_follower(TRANSACTION_STATE_TOPIC, partition.index, follower)
+        node.cluster.lag_follower(
+            TRANSACTION_STATE_TOPIC, partition.index, node=follower, release=True
+        )
     node.advance(1000)
     assert not pending.parked
     assert p.state == "Ongoing"
@@ -87,7 +89,7 @@ def test_a_record_that_is_not_replicated_in_time_is_given_up() -> None:
     p = node.txn()
     partition = state_partition(node)
     for follower in partition.replicas[1:]:
-        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, follower, hold=True)
+        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, node=follower)
     partition.topic.configs.replace({"min.insync.replicas": "3"})
     pending = p.send_add(0)
     node.advance(40_000)
@@ -182,7 +184,7 @@ def test_an_id_has_one_timer_however_many_transactions(node: TxnNode) -> None:
     p = node.txn()
 
     def live() -> int:
-        return sum(timer.callback is not None for timer in node.cluster.timers._heap)
+        return sum(timer.callback is not None for _, _, timer in node.cluster.runtime.timers._heap)
 
     def transact() -> None:
         p.produce()
@@ -233,7 +235,7 @@ def test_whoever_waits_is_sent_to_the_new_coordinator() -> None:
     p = node.txn()
     partition = state_partition(node)
     for follower in partition.replicas[1:]:
-        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, follower, hold=True)
+        node.cluster.lag_follower(TRANSACTION_STATE_TOPIC, partition.index, node=follower)
     pending = p.send_add(0)
     assert pending.parked
     shard = node.txn_shard()

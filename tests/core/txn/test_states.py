@@ -6,15 +6,15 @@ import pytest
 
 from mockbroker.core.txn.states import (
     ANSWERS,
-    END_QUESTIONS,
+    END_REQUESTS,
     FORBIDDEN,
     STATES_BY_CODE,
     STATUS_CODES,
     TRANSITIONS,
-    Ask,
     State,
-    Step,
     Trigger,
+    TxnRequest,
+    TxnStep,
 )
 from mockbroker_protocol import ErrorCode
 
@@ -27,7 +27,7 @@ def test_each_pair_of_state_and_trigger_is_either_a_transition_or_forbidden(stat
 
 @pytest.mark.parametrize("state", State)
 def test_each_state_answers_each_question(state: State) -> None:
-    assert set(ANSWERS[state]) == set(Ask)
+    assert set(ANSWERS[state]) == set(TxnRequest)
 
 
 def test_predecessors_are_those_of_kafka() -> None:
@@ -61,22 +61,26 @@ def test_what_is_decided_is_carried_through_before_anything_else() -> None:
     """While an end is prepared nothing but its markers moves the id, and nothing is let in."""
     for state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
         assert set(TRANSITIONS[state]) == {Trigger.MARKED}
-        assert not any(isinstance(answer, Step) for answer in ANSWERS[state].values())
+        assert not any(isinstance(answer, TxnStep) for answer in ANSWERS[state].values())
 
 
 def test_an_end_is_never_turned_into_the_other() -> None:
     """A commit after an abort was decided is a wrong state, and the reverse, in both protocols."""
     wrong = ErrorCode.INVALID_TXN_STATE
     for state, other in (
-        (State.PREPARE_COMMIT, (Ask.TV1_ABORT, Ask.TV2_ABORT_AGAIN)),
-        (State.COMPLETE_COMMIT, (Ask.TV1_ABORT, Ask.TV2_ABORT_AGAIN)),
-        (State.PREPARE_ABORT, (Ask.TV1_COMMIT, Ask.TV2_COMMIT_AGAIN)),
-        (State.COMPLETE_ABORT, (Ask.TV1_COMMIT, Ask.TV2_COMMIT_AGAIN)),
+        (State.PREPARE_COMMIT, (TxnRequest.TV1_ABORT, TxnRequest.TV2_ABORT_AGAIN)),
+        (State.COMPLETE_COMMIT, (TxnRequest.TV1_ABORT, TxnRequest.TV2_ABORT_AGAIN)),
+        (State.PREPARE_ABORT, (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT_AGAIN)),
+        (State.COMPLETE_ABORT, (TxnRequest.TV1_COMMIT, TxnRequest.TV2_COMMIT_AGAIN)),
     ):
         assert {ANSWERS[state][ask] for ask in other} == {wrong}
 
 
 def test_every_form_of_an_end_is_a_question() -> None:
     """The first protocol has no retries of its own: an epoch before is fenced."""
-    assert set(END_QUESTIONS.values()) == set(Ask) - {Ask.INIT, Ask.ADD, Ask.VERIFY}
-    assert (False, True, True) not in END_QUESTIONS
+    assert set(END_REQUESTS.values()) == set(TxnRequest) - {
+        TxnRequest.INIT,
+        TxnRequest.ADD,
+        TxnRequest.VERIFY,
+    }
+    assert (False, True, True) not in END_REQUESTS

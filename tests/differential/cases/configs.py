@@ -220,3 +220,60 @@ def list_config_resources(session: Session) -> None:
     for kinds in ([], [TOPIC], [BROKER], [LOGGER], [METRICS], [GROUP], [TOPIC, BROKER], [7]):
         request = ListConfigResourcesRequest(resource_types=kinds)
         session.ask(request, 1, label=f"{kinds}", edit=mine)
+
+
+@case()
+def alter_other_configs_that_cannot_be(session: Session) -> None:
+    """Brokers, loggers, groups and subscriptions, one change at a time and as a whole."""
+    wrong: tuple[tuple[int, str, tuple[str, int, str | None]], ...] = (
+        (BROKER, "1", ("log.cleaner.threads", SET, "0")),
+        (BROKER, "1", ("log.cleaner.threads", SET, "3")),
+        (BROKER, "", ("log.cleaner.threads", SET, "0")),
+        (BROKER, "1", ("log.cleaner.threads", SET, "many")),
+        (BROKER, "1", ("log.cleaner.threads", SUBTRACT, "1")),
+        (BROKER, "1", ("log.cleaner.threads", SET, None)),
+        (BROKER, "1", ("log.cleaner.threads", APPEND, "1")),
+        (BROKER, "1", ("no.such.config", APPEND, "1")),
+        (BROKER, "1", ("log.cleaner.threads", 9, "1")),
+        (BROKER, "1", ("node.id", SET, "2")),
+        (BROKER, "1", ("num.io.threads", SET, "1000")),
+        (BROKER, "1", ("num.io.threads", SET, "1")),
+        (BROKER, "1", ("ssl.keystore.location", SET, "/x")),
+        (BROKER, "1", ("min.insync.replicas", SET, "1")),
+        (BROKER, "", ("ssl.keystore.type", SET, "PEM")),
+        (BROKER, "", ("listener.name.plaintext.ssl.keystore.type", SET, "PEM")),
+        (BROKER, "", ("min.insync.replicas", SET, "none")),
+        (BROKER, "", ("compression.type", SET, "rar")),
+        (BROKER, "7", ("log.cleaner.threads", SET, "2")),
+        (BROKER, "x", ("log.cleaner.threads", SET, "2")),
+        (LOGGER, "1", ("kafka.no.such.logger", SET, "INFO")),
+        (LOGGER, "1", ("root", SET, "LOUD")),
+        (LOGGER, "1", ("root", DELETE, None)),
+        (LOGGER, "1", ("root", APPEND, "INFO")),
+        (LOGGER, "1", ("root", 9, "INFO")),
+        (LOGGER, "7", ("root", SET, "INFO")),
+        (LOGGER, "x", ("root", SET, "INFO")),
+        (GROUP, "", ("consumer.session.timeout.ms", SET, "50000")),
+        (GROUP, "g", ("consumer.session.timeout.ms", SET, "soon")),
+        (GROUP, "g", ("consumer.session.timeout.ms", SET, "10")),
+        (GROUP, "g", ("consumer.session.timeout.ms", SET, "10000000")),
+        (GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "-1")),
+        (GROUP, "g", ("no.such.config", SET, "1")),
+        (GROUP, "g", ("share.auto.offset.reset", SET, "never")),
+        (METRICS, "", ("interval.ms", SET, "1000")),
+        (METRICS, "m", ("interval.ms", SET, "10")),
+        (METRICS, "m", ("interval.ms", SET, "often")),
+        (METRICS, "m", ("match", SET, "everybody")),
+        (METRICS, "m", ("match", SET, "client_id=(")),
+        (METRICS, "m", ("no.such.config", SET, "1")),
+    )
+    for kind, name, change in wrong:
+        alter(session, kind, name, change, validate_only=True)
+        config, operation, value = change
+        if operation == SET:
+            alterable = [alter_configs.AlterableConfig(name=config, value=value)]
+            resource = alter_configs.AlterConfigsResource(
+                resource_type=kind, resource_name=name, configs=alterable
+            )
+            request = alter_configs.AlterConfigsRequest(resources=[resource], validate_only=True)
+            session.ask(request, 2, label=f"whole {change}")

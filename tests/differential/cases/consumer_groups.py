@@ -1,7 +1,7 @@
 """Groups of the new protocol (KIP-848): heartbeats, assignors, fencing, static members, regexes.
 
-Member ids are the cases' own, as those of v1 are, and the assignment interval is 0 where a case
-does not say otherwise: so what an assignor gives to whom is the same on both brokers.
+Member ids are the cases' own, as those of v1 are, and the brokers' assignment interval is 0: so
+what an assignor gives to whom is the same on both brokers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from tests.differential.registry import case
 from tests.differential.session import Session
 
 GROUP_RESOURCE = 32
-NO_ASSIGNMENT_INTERVAL = {"consumer.assignment.interval.ms": "0"}
 
 Owned = dict[bytes, list[int]]
 
@@ -68,16 +67,20 @@ def assigned(answer: Any, before: Owned | None = None) -> Owned:
 
 
 def new_group(session: Session, suffix: str = "", **configs: str) -> str:
-    """A group id whose coordinator is ready, with group configs of its own."""
+    """A group id whose coordinator is ready, with group configs of its own.
+
+    A real coordinator hears of the configs with the metadata: they hold once it knows a topic that
+    was made later.
+    """
     group = f"{session.name}{suffix}"
     find_coordinator(session, group)
-    settings = configs or NO_ASSIGNMENT_INTERVAL
-    resource = AlterConfigsResource(
-        resource_type=GROUP_RESOURCE,
-        resource_name=group,
-        configs=[AlterableConfig(name=k, value=v) for k, v in settings.items()],
-    )
-    session.quietly(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    if configs:
+        resource = AlterConfigsResource(
+            resource_type=GROUP_RESOURCE,
+            resource_name=group,
+            configs=[AlterableConfig(name=k, value=v) for k, v in configs.items()],
+        )
+        session.quietly(IncrementalAlterConfigsRequest(resources=[resource]), 1)
     return group
 
 
@@ -493,8 +496,8 @@ def consumer_group_metadata_changes(session: Session) -> None:
 @case()
 def consumer_group_waits_to_assign(session: Session) -> None:
     """A new target comes only once the assignment interval is over, even in an empty group."""
-    topic, _ = topic_of(session, partitions=4)
     group = new_group(session, **{"consumer.assignment.interval.ms": "15000"})
+    topic, _ = topic_of(session, partitions=4)
     first = session.ask(joining(group, "first", topic), 1, label="first")
     describe(session, group)
     session.ask(joining(group, "second", topic), 1, label="second")

@@ -175,11 +175,17 @@ def quotas_that_make_no_sense(session: Session) -> None:
         ({"ip": "10.1.2.3"}, {"producer_byte_rate": 1.0}),
         ({"ip": "not an address"}, {"connection_creation_rate": 1.0}),
         ({"user": "u"}, {"bogus": None}),
+        ({"user": "u"}, {"producer_byte_rate": 1e19}),
+        ({"user": "u"}, {"request_percentage": 1e19, "bogus": 1.0}),
+        ({"ip": "10.1.2.3"}, {"connection_creation_rate": 1e10}),
     )
     for entity, values in wrong:
         for validate_only in (False, True):
             request = alteration((entity, values), validate_only=validate_only)
             session.ask(request, 1, label=f"{entity} {values}")
+    for twice in ({"user": "u"}, {"user": None}, {"client-id": "c", "user": "u"}):
+        entry = (twice, {"producer_byte_rate": 1.0})
+        session.ask(alteration(entry, entry, validate_only=True), 1, label=f"{twice} twice")
     for component in (
         ComponentData("bogus", EXACT, "x"),
         ComponentData("", EXACT, "x"),

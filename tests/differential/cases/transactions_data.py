@@ -7,6 +7,7 @@ from typing import Any
 from mockbroker_protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
 )
+from mockbroker_protocol.messages.fetch import FetchRequest
 from mockbroker_protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -208,6 +209,32 @@ def txn_reading(session: Session) -> None:
     for version in (4, 11):
         session.ask(read(topic), version)
     producers(session, topic)
+
+
+@case()
+def txn_reading_beyond_what_is_stable(session: Session) -> None:
+    """A Fetch from a batch above the last stable offset does not wait, however long it may; one
+    from there, or from the midst of the batch that begins there, does.
+    """
+    topic = make_topic(session)
+    session.ask(produce_request(topic, batch((b"a", b"b"))), 9)
+    p = producer(session)
+    session.ask(p.produce(topic, values=(b"p1", b"p2")), 12)
+    session.ask(p.produce(topic, sequence=2, values=(b"p3", b"p4")), 12)
+
+    def patient(offset: int) -> FetchRequest:
+        request = read(topic, offset=offset)
+        request.max_wait_ms, request.min_bytes = 60_000, 1
+        return request
+
+    for offset in (4, 5, 6):
+        session.ask(patient(offset), 12, label=f"from {offset}")
+    waiting = {
+        offset: session.start(patient(offset), 12, f"waits at {offset}") for offset in (2, 3)
+    }
+    p.finish()
+    for offset, finish in waiting.items():
+        finish(f"from {offset}")
 
 
 @case()

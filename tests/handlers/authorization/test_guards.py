@@ -11,20 +11,21 @@ import pytest
 from mockbroker.core.security.acls import Operation, ResourceType
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
 from mockbroker.handlers import load_all
-from mockbroker.handlers.authorization import GUARDS, OPEN, ROOMS
-from mockbroker.handlers.authorization import load_all as load_guards
-from mockbroker.handlers.authorization.access import Need
+from mockbroker.handlers.authorization import RequiredAcl, authorized
 from mockbroker.handlers.base import APIS
-from mockbroker_protocol import ApiKey
+from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.handlers.authorization.samples import GROUP, SAMPLES, TOPIC, TRANSACTIONAL_ID, Sample
-from tests.support.ask import ask
+from tests.handlers.spelled_out import spelled_out
+from tests.handlers.test_error_responses import requests, sent
+from tests.support.ask import ask, context
 from tests.support.requests import Node
 
 load_all()
-load_guards()
+
+GUARDED = {each.key: each.authorize for each in APIS.values() if each.authorize.rules}
 
 # Bits that only tell what may be done beside what was asked for.
 TELLING = (ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER, ApiKey.DESCRIBE_TOPIC_PARTITIONS)
@@ -37,16 +38,16 @@ DESTROYERS = (ApiKey.DELETE_TOPICS, ApiKey.DELETE_GROUPS, ApiKey.METADATA)
 class Recorder:
     """Stands in for the authorizer: allows what it is told to, and keeps what it was asked."""
 
-    def __init__(self, allowed: Callable[[Need], bool]) -> None:
-        self.asked: set[Need] = set()
+    def __init__(self, allowed: Callable[[RequiredAcl], bool]) -> None:
+        self.asked: set[RequiredAcl] = set()
         self._allowed = allowed
 
     def allows(
         self, principal: str, host: str, operation: Operation, kind: ResourceType, name: str
     ) -> bool:
-        need = Need(operation, kind)
-        self.asked.add(need)
-        return self._allowed(need)
+        acl = RequiredAcl(operation, kind)
+        self.asked.add(acl)
+        return self._allowed(acl)
 
     def allows_on_any(
         self, principal: str, host: str, operation: Operation, kind: ResourceType
@@ -93,7 +94,7 @@ def shared_node() -> Node:
     return furnished()
 
 
-def asked(sample: Sample, allowed: Callable[[Need], bool]) -> set[Need]:
+def asked(sample: Sample, allowed: Callable[[RequiredAcl], bool]) -> set[RequiredAcl]:
     """What is asked of the authorizer on the way of one request."""
     node = furnished() if sample.key in DESTROYERS else shared_node()
     recorder = Recorder(allowed)
@@ -102,22 +103,16 @@ def asked(sample: Sample, allowed: Callable[[Need], bool]) -> set[Need]:
     return recorder.asked
 
 
-def test_every_api_has_a_guard_or_a_reason_for_none() -> None:
-    served = {ApiKey(key) for key in APIS}
-    assert served - GUARDS.keys() - OPEN.keys() == set()
-    assert GUARDS.keys() & OPEN.keys() == set()
-    assert {sample.key for sample in SAMPLES} == GUARDS.keys()
-
-
-def test_every_guard_stands_in_the_room_that_is_named_for_it() -> None:
-    """Or a first request would look for it in vain."""
-    found = {key: guard.judge.__module__.rpartition(".")[2] for key, guard in GUARDS.items()}
-    assert found == {key: room for room, keys in ROOMS.items() for key in keys}
+def test_every_guarded_api_has_rules_and_a_sample_and_every_other_a_reason() -> None:
+    assert all(each.rules for each in GUARDED.values())
+    assert {sample.key for sample in SAMPLES} == GUARDED.keys()
+    unguarded = [each.authorize for each in APIS.values() if each.key not in GUARDED]
+    assert all(each.reason and not each.rules for each in unguarded)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: f"{s.key.name}-v{s.version}")
 def test_nothing_is_asked_that_no_rule_speaks_of(sample: Sample) -> None:
-    rules = {need for rule in GUARDS[sample.key].rules for need in rule.needs}
+    rules = {acl for rule in GUARDED[sample.key].rules for acl in rule.acls}
     found = asked(sample, lambda _: False)
     assert found <= rules
     assert found
@@ -127,28 +122,67 @@ def test_nothing_is_asked_that_no_rule_speaks_of(sample: Sample) -> None:
 
 def test_every_rule_is_asked_for() -> None:
     """By one of the samples, when nothing is allowed, or all, or all but one thing."""
-    missing: dict[ApiKey, set[Need]] = defaultdict(set)
-    for key, guard in GUARDS.items():
-        missing[key] = {need for rule in guard.rules for need in rule.needs}
+    missing: dict[ApiKey, set[RequiredAcl]] = defaultdict(set)
+    for key, authorize in GUARDED.items():
+        missing[key] = {acl for rule in authorize.rules for acl in rule.acls}
     for sample in SAMPLES:
-        rules = {need for rule in GUARDS[sample.key].rules for need in rule.needs}
+        rules = {acl for rule in GUARDED[sample.key].rules for acl in rule.acls}
         missing[sample.key] -= asked(sample, lambda _: False)
         missing[sample.key] -= asked(sample, lambda _: True)
-        for need in rules if missing[sample.key] else ():
-            missing[sample.key] -= asked(sample, lambda each, need=need: each != need)  # type: ignore[misc]
-    assert {key: needs for key, needs in missing.items() if needs} == {}
+        for acl in rules if missing[sample.key] else ():
+            missing[sample.key] -= asked(sample, lambda each, acl=acl: each != acl)  # type: ignore[misc]
+    assert {key: acls for key, acls in missing.items() if acls} == {}
+
+
+WORDS = {
+    key: f"The request {key.name} is not authorized."
+    for key in (
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.UPDATE_FEATURES,
+    )
+}
+"""Where the refusal has words of AuthHelper.authorizeClusterOperation."""
+
+CLUSTERWIDE = [
+    key
+    for key, authorize in GUARDED.items()
+    if [acl.resource for rule in authorize.rules for acl in rule.acls] == [ResourceType.CLUSTER]
+    and key is not ApiKey.DESCRIBE_CLUSTER
+]
+
+
+@pytest.mark.parametrize("key", CLUSTERWIDE, ids=lambda key: key.name)
+def test_who_has_no_right_on_the_cluster_gets_kafkas_error_response(key: ApiKey) -> None:
+    """Byte for byte, for requests of any content in all versions."""
+    node = shared_node()
+    node.cluster.authorizer = Recorder(lambda _: False)  # type: ignore[assignment]
+    denied = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    for version in range(APIS[key].min_version, APIS[key].max_version + 1):
+        for request in requests(key, version):
+            answer = authorized(APIS[key], context(node, key, version), request)
+            expected = spelled_out(key, version, request, denied, WORDS.get(key))
+            assert sent(key, version, answer) == sent(key, version, expected), request
+
+
+def test_the_refusals_of_eighteen_apis_are_compared() -> None:
+    assert len(CLUSTERWIDE) == 18
 
 
 def test_requests_for_the_controller_wait_where_there_is_none() -> None:
     """Nobody can judge them but the controller."""
-    from mockbroker.handlers.authorization import guarded
     from mockbroker.handlers.base import Parked
     from mockbroker_protocol.messages.create_acls import CreateAclsRequest
-    from tests.support.ask import context
 
     node = furnished()
-    node.cluster.metadata.lose([node.cluster.brokers[1]])
+    node.cluster.publisher.freeze([node.cluster.brokers[1]])
     surroundings = context(node, ApiKey.CREATE_ACLS, 3)
-    answer = guarded(APIS[int(ApiKey.CREATE_ACLS)], surroundings, CreateAclsRequest())
+    answer = authorized(APIS[int(ApiKey.CREATE_ACLS)], surroundings, CreateAclsRequest())
     assert isinstance(answer, Parked)
     assert not answer.done

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonPartition
 
@@ -69,11 +70,11 @@ def transactions(kafka: Cluster, ends: str, records: int = 3) -> None:
         kafka.journal.wait(kind="transaction", state=done[end], count=ends.count(end))
 
 
-def assert_one_stretch(tables: Tables, client_id: str) -> None:
-    """Each fetch of a stretch asks for what is behind the one before."""
+def assert_one_read_span(tables: Tables, client_id: str) -> None:
+    """Each fetch of a read span asks for what is behind the one before."""
     expected: dict[int, int] = {}
     for row in sorted(tables.rows("fetches", client_id=client_id), key=lambda r: r["response_seq"]):
-        number = row["assignment"]
+        number = row["read_span"]
         assert (row["start"] is not None) == (number not in expected)
         assert row["fetch_offset"] == expected.get(number, row["fetch_offset"])
         if row["error"] is None:
@@ -95,7 +96,7 @@ def test_deliveries_are_what_the_consumer_got(kafka, isolation):
     assert len(found) == count + 20
     level = {"read_uncommitted": 0, "read_committed": 1}[isolation]
     assert {row["isolation_level"] for row in tables.rows("fetches")} == {level}
-    assert_one_stretch(tables, "reader")
+    assert_one_read_span(tables, "reader")
     values = {(r["partition"], r["offset"]): r["value_hash"] for r in tables.rows("records")}
     for row in tables.rows("deliveries"):
         assert row["value_hash"] == values[row["partition"], row["offset"]]
@@ -134,11 +135,11 @@ def test_partitions_that_an_incremental_fetch_does_not_name_are_followed(kafka):
     tables = tables_of(kafka)
     assert got == {number: [0, 1] for number in range(3)}
     assert tables.delivered("py", "t") == got
-    assert_one_stretch(tables, "py")
+    assert_one_read_span(tables, "py")
     assert {row["start"] for row in tables.rows("fetches")} <= {None, "connection", "reset"}
 
 
-def test_a_seek_begins_another_stretch(kafka):
+def test_a_seek_begins_another_read_span(kafka):
     send(kafka, *map(str, range(10)))
     consumer = reader(kafka, group_id="alone", fetch_wait_max_ms=10)
     consumer.assign([TopicPartition("t", 0, 0)])
@@ -154,7 +155,7 @@ def test_a_seek_begins_another_stretch(kafka):
 
 
 @pytest.mark.covers("S306")
-def test_a_rebalance_is_told_and_begins_other_stretches(kafka):
+def test_a_rebalance_is_told_and_begins_other_read_spans(kafka):
     for partition in range(3):
         send(kafka, *map(str, range(5)), partition=partition)
     first = reader(kafka, client_id="first", fetch_wait_max_ms=10)
@@ -242,7 +243,7 @@ def test_aiokafka_is_told_alike(kafka):
     found = asyncio.run(asyncio.wait_for(read(), TIMEOUT_S))
     tables = tables_of(kafka)
     assert tables.delivered("aio", "t") == by_partition(found)
-    assert_one_stretch(tables, "aio")
+    assert_one_read_span(tables, "aio")
     assert {row["group"] for row in tables.rows("fetches") if row["delivered"]} == {"aio"}
 
 
@@ -265,6 +266,51 @@ def test_commits_are_told_and_so_is_who_resets_them(kafka):
     [reset] = tables.rows("commits", client_id="outsider")
     assert (reset["offset"], reset["applied"], reset["reset"]) == (2, True, True)
     assert (reset["member"], reset["generation"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [
+        {"error_after": "INVALID_COMMIT_OFFSET_SIZE"},
+        {"close": {"phase": "after"}},
+        {"drop_reply": {"then": "close"}},
+    ],
+)
+def test_a_commit_that_the_coordinator_took_is_told_whatever_became_of_the_answer(kafka, effect):
+    kafka.faults.add(match={"api": "OffsetCommit"}, when={"times": 1}, do=effect)
+    consumer = reader(kafka, enable_auto_commit=False)
+    with contextlib.suppress(KafkaException):
+        consumer.commit(offsets=[TopicPartition("t", 1, 7)], asynchronous=False)
+    consumer.close()
+    first = kafka.journal.events(kind="commit", group="g")[0]
+    assert (first.topic, first.partition, first.offset) == ("t", 1, 7)
+    assert (first.client_id, first.api) == ("reader", "OffsetCommit")
+    [row] = tables_of(kafka).rows("commits", seq=first.request_seq)
+    assert (row["offset"], row["applied"]) == (7, True)
+
+
+def test_a_commit_that_a_rule_refuses_is_not_applied(kafka):
+    kafka.faults.add(match={"api": "OffsetCommit"}, do={"error": "INVALID_COMMIT_OFFSET_SIZE"})
+    consumer = reader(kafka, enable_auto_commit=False)
+    with pytest.raises(KafkaException):
+        consumer.commit(offsets=[TopicPartition("t", 1, 7)], asynchronous=False)
+    consumer.close()
+    assert kafka.journal.events(kind="commit") == []
+    assert {row["applied"] for row in tables_of(kafka).rows("commits")} == {False}
+
+
+def test_offsets_that_expire_or_are_deleted_give_rows(kafka):
+    consumer = reader(kafka, enable_auto_commit=False)
+    for partition in range(3):
+        consumer.commit(offsets=[TopicPartition("t", partition, 7)], asynchronous=False)
+    consumer.close()
+    kafka.clock.advance("8d")
+    removed = kafka.journal.wait(3, kind="offset_removed", group="g", reason="retention")
+    rows = [row for row in tables_of(kafka).rows("commits", group="g") if row["offset"] is None]
+    assert {(row["partition"], row["seq"]) for row in rows} == {
+        (event.partition, event.seq) for event in removed
+    }
+    assert all(row["applied"] and row["reset"] for row in rows)
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -349,3 +395,27 @@ def test_a_watermark_never_goes_back_by_itself(kafka):
             assert row["high_watermark"] >= marks.get(key, 0)
             marks[key] = row["high_watermark"]
     assert marks
+
+
+def test_requests_are_told_with_the_listener_that_they_came_by(kafka):
+    """In the journal and in the tables, where it is among the columns."""
+    Producer(settings(kafka.bootstrap_servers)).list_topics(timeout=TIMEOUT_S)
+    [name] = {event.listener for event in kafka.journal.events(kind="request")}
+    assert kafka.journal.events(kind="request", listener="no such name") == []
+    assert name == "PLAINTEXT"
+    assert {row["listener"] for row in tables_of(kafka).rows("requests")} == {name}
+
+
+def test_the_journal_and_the_tables_tell_the_same_deliveries(kafka):
+    """Also of transactions: what was aborted is delivered to those who want it uncommitted."""
+    transactions(kafka, "aca")
+    for isolation, count in (("read_committed", 3), ("read_uncommitted", 9)):
+        consumer = reader(kafka, client_id=isolation, group_id=isolation, isolation_level=isolation)
+        consumer.assign([TopicPartition("t", 0, 0)])
+        consumed(consumer, count)
+        consumer.close()
+    tables = tables_of(kafka)
+    for isolation, count in (("read_committed", 3), ("read_uncommitted", 9)):
+        told = kafka.journal.events(kind="deliver", client_id=isolation)
+        assert sum(event.records for event in told) == count
+        assert len(tables.delivered(isolation, "t")[0]) == count

@@ -13,10 +13,11 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from mockbroker.pipeline.convert.run import convert_notes, convert_spool, follow_spool
-from mockbroker.pipeline.spool.notes import Begin, End
+from mockbroker.pipeline.convert.run import convert_run, convert_spool, follow_spool
+from mockbroker.pipeline.spool.format import RunEnded, RunStarted
 from mockbroker.pipeline.spool.writer import SpoolWriter
 from mockbroker.pipeline.store import StoreError, open_store
+from mockbroker.server.config import TopicSpec
 from mockbroker_fixtures import Cluster
 from tests.pipeline.convert.support import Tables, tables_of
 from tests.support.librdkafka import TIMEOUT_S, settings
@@ -37,9 +38,24 @@ def test_a_cluster_with_a_journal_dir_leaves_a_complete_run(tmp_path: Path) -> N
     tables = Tables(tmp_path, run)
     assert [row["offset"] for row in tables.rows("records")] == [0, 1, 2]
     assert tables.rows("gaps") == []
-    assert next(row["change"] for row in tables.rows("cluster", topic="t")) == "TopicChanged"
+    assert next(row["change"] for row in tables.rows("cluster", topic="t")) == "TopicsChanged"
     assert tables.store.runs[0].last_seq > 0
     assert not (tmp_path / "_spool").exists()
+
+
+def test_what_brokers_send_each_other_adds_no_row_to_any_table(tmp_path: Path) -> None:
+    """Followers' fetches are not those of consumers, and no rule did anything."""
+    with Cluster(topics=[TopicSpec("t", 1, 3)], journal_dir=tmp_path, journal_hops=True) as kafka:
+        send(kafka, "a", "b", "c", acks="all")
+        hops = kafka.journal.at_least(4, kind=["hop", "hop_answer"], api="Fetch", topic="t")
+        run = kafka.journal_run
+    tables = Tables(tmp_path, run)
+    assert [row["offset"] for row in tables.rows("records")] == [0, 1, 2]
+    for table in ("gaps", "faults", "fetches", "deliveries"):
+        assert tables.rows(table) == []
+    asked = {row["seq"] for row in tables.rows("requests")}
+    assert asked.isdisjoint(hop.seq for hop in hops)
+    assert tables.store.runs[0].last_seq >= hops[-1].seq
 
 
 def test_two_clusters_share_a_directory(tmp_path: Path) -> None:
@@ -78,7 +94,7 @@ def test_a_spool_that_breaks_off_gives_an_incomplete_run_of_what_is_there(tmp_pa
     with Cluster(brokers=1, topics={"t": 1}) as kafka:
         writer = kafka.call(lambda cluster: SpoolWriter(cluster, tmp_path, "r"))
         send(kafka, "a", "b")
-        kafka.call(lambda _: writer.stop(in_peace=False))
+        kafka.call(lambda _: writer.stop(is_clean=False))
         writer.close()
     [file] = (tmp_path / "_spool" / "r").iterdir()
     file.write_bytes(file.read_bytes()[:-7])
@@ -163,10 +179,10 @@ def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_there_is_not_overwritten_by_an_export(tmp_path: Path) -> None:
-    notes = [Begin(1, "r", "c", 1, 2, 0, []), End(0, 1, 2)]
-    assert convert_notes(notes, tmp_path, "r").complete
+    entries = [RunStarted(1, "r", "c", 1, 2, 0, []), RunEnded(0, 1, 2)]
+    assert convert_run(entries, tmp_path, "r").complete
     with pytest.raises(StoreError, match="has a run r already"):
-        convert_notes(notes, tmp_path, "r")
+        convert_run(entries, tmp_path, "r")
 
 
 def test_the_ways_of_a_run_give_the_same_tables(tmp_path: Path) -> None:

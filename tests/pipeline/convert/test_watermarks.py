@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mockbroker.pipeline.convert.watermarks import _Told
+from mockbroker.pipeline.convert.watermarks import _ReportedMarks
 
 
-def told(*marks: tuple[int, int]) -> _Told:
+def told(*marks: tuple[int, int]) -> _ReportedMarks:
     """Marks that were told one behind the other, each asked for just before: (entry, mark)."""
-    found = _Told()
+    found = _ReportedMarks()
     for seq, mark in marks:
         assert found.add(seq, mark, seq - 1)
     return found

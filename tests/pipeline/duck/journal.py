@@ -72,7 +72,7 @@ class Journal:
         brought = list(range(asked, next_offset)) if offsets is None else offsets
         row = {
             "seq": response_seq - 1, "response_seq": response_seq, "connection": 7,
-            "assignment": 1, "isolation_level": 0, "fetch_offset": asked,
+            "read_span": 1, "isolation_level": 0, "fetch_offset": asked,
             "next_offset": next_offset, "delivered": len(brought),
             "last_stable_offset": 1_000, "high_watermark": 1_000,
         }  # fmt: skip

@@ -14,8 +14,7 @@ Row = dict[str, Any]
 
 def measured(journal: Journal, name: str) -> list[Row]:
     with journal.session() as session:
-        columns, rows = measure(session, name)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+        return measure(session, name)
 
 
 def picked(rows: list[Row], *columns: str) -> list[tuple[Any, ...]]:
@@ -52,11 +51,11 @@ def test_a_long_line_is_thinned_out_for_drawings_and_keeps_its_peak() -> None:
         journal.row("watermarks", **PLACE, seq=seq, virtual_ms=seq, high_watermark=high)
     with journal.session() as session:
         all_rows, few = (measure(session, "lag", thinned=thinned) for thinned in (False, True))
-    assert len(all_rows.rows) == 5_001
-    assert len(few.rows) <= 400
-    assert set(few.rows) <= set(all_rows.rows)
-    assert few.rows[-1] == all_rows.rows[-1]
-    assert max(row[few.columns.index("lag")] or 0 for row in few.rows) == 9_000
+    assert len(all_rows) == 5_001
+    assert len(few) <= 400
+    assert all(row in all_rows for row in few)
+    assert few[-1] == all_rows[-1]
+    assert max(row["lag"] or 0 for row in few) == 9_000
 
 
 @pytest.mark.covers("S306")

@@ -50,7 +50,7 @@ def test_markers_aborted_and_removed_records_are_no_holes() -> None:
     journal.removal(16, 4, 4, "compaction")
     journal.fetch(20, 0, 7, [3, 5, 6], isolation_level=1)
     assert journal.brief("skip") == []
-    journal.fetch(30, 0, 7, [3, 5, 6], isolation_level=0, assignment=2)
+    journal.fetch(30, 0, 7, [3, 5, 6], isolation_level=0, read_span=2)
     assert journal.brief("skip") == [("bug", 0, "connection:7", 30, 30)]
 
 
@@ -60,22 +60,22 @@ def test_a_record_is_not_missed_before_it_was_appended_or_after_it_was_removed()
     journal.fetch(10, 0, 5, [])
     journal.batch(20, 0, 5)
     journal.removal(30, 0, 1, "retention")
-    journal.fetch(40, 0, 5, [2, 3, 4], assignment=2)
-    journal.fetch(50, 0, 5, [2, 3, 4], error="NOT_LEADER_OR_FOLLOWER", assignment=3)
+    journal.fetch(40, 0, 5, [2, 3, 4], read_span=2)
+    journal.fetch(50, 0, 5, [2, 3, 4], error="NOT_LEADER_OR_FOLLOWER", read_span=3)
     assert journal.brief("skip") == []
-    journal.fetch(25, 0, 5, [2, 3, 4], assignment=4)
+    journal.fetch(25, 0, 5, [2, 3, 4], read_span=4)
     assert journal.brief("skip") == [("bug", 0, "connection:7", 25, 25)]
 
 
 def test_between_two_answers_a_record_is_left_out() -> None:
-    """In one assignment a bug, after a jump a report, after a seek or a rebalance nothing."""
+    """In one read span a bug, after a jump a report, after a seek or a rebalance nothing."""
     journal = Journal()
     journal.batch(10, 0, 9)
     journal.fetch(20, 0, 3, start="connection")
     journal.fetch(30, 4, 5)
-    journal.fetch(40, 6, 7, assignment=2, start="seek")
+    journal.fetch(40, 6, 7, read_span=2, start="seek")
     assert journal.brief("skip") == [("bug", 3, "connection:7", 20, 30)]
-    journal.fetch(50, 8, 9, assignment=3, start="jump")
+    journal.fetch(50, 8, 9, read_span=3, start="jump")
     assert journal.brief("skip") == [
         ("bug", 3, "connection:7", 20, 30),
         ("report", 7, "connection:7", 40, 50),
@@ -99,7 +99,7 @@ def test_an_answer_goes_back_within_itself() -> None:
     journal.batch(10, 0, 4)
     journal.fetch(20, 0, 4)
     assert journal.brief("non_monotonic_poll") == []
-    journal.fetch(30, 0, 4, [0, 2, 1, 3, 3], assignment=2)
+    journal.fetch(30, 0, 4, [0, 2, 1, 3, 3], read_span=2)
     assert journal.brief("non_monotonic_poll") == [
         ("bug", 1, "connection:7", 30, 30),
         ("bug", 3, "connection:7", 30, 30),
@@ -107,14 +107,14 @@ def test_an_answer_goes_back_within_itself() -> None:
 
 
 def test_an_answer_goes_back_behind_the_one_before() -> None:
-    """In one assignment a bug, after a jump a report, in another assignment nothing."""
+    """In one read span a bug, after a jump a report, in another read span nothing."""
     journal = Journal()
     journal.fetch(20, 0, 3)
     journal.fetch(30, 3, 5)
-    journal.fetch(40, 0, 2, assignment=2, start="rebalance")
+    journal.fetch(40, 0, 2, read_span=2, start="rebalance")
     assert journal.brief("non_monotonic_poll") == []
-    journal.fetch(50, 1, 2, assignment=2)
-    journal.fetch(60, 0, 1, assignment=3, start="jump")
+    journal.fetch(50, 1, 2, read_span=2)
+    journal.fetch(60, 0, 1, read_span=3, start="jump")
     assert journal.brief("non_monotonic_poll") == [
         ("report", 0, "connection:7", 50, 60),
         ("bug", 1, "connection:7", 40, 50),
@@ -158,14 +158,14 @@ def test_a_commit_beyond_the_end_promises_nothing() -> None:
 
 
 def test_a_group_reads_again() -> None:
-    """A later stretch that begins at or below what was delivered before."""
+    """A later read span that begins at or below what was delivered before."""
     journal = Journal()
-    for response_seq, asked, end, assignment in ((10, 0, 3, 1), (12, 3, 5, 1), (14, 5, 7, 2)):
-        journal.fetch(response_seq, asked, end, assignment=assignment, group="g")
-    journal.fetch(16, 0, 1, assignment=3)
-    journal.fetch(18, 4, 6, [], assignment=4, group="g")
+    for response_seq, asked, end, read_span in ((10, 0, 3, 1), (12, 3, 5, 1), (14, 5, 7, 2)):
+        journal.fetch(response_seq, asked, end, read_span=read_span, group="g")
+    journal.fetch(16, 0, 1, read_span=3)
+    journal.fetch(18, 4, 6, [], read_span=4, group="g")
     assert journal.brief("read_again") == []
-    journal.fetch(20, 6, 9, assignment=4, group="g")
+    journal.fetch(20, 6, 9, read_span=4, group="g")
     assert journal.brief("read_again") == [("report", 6, "g", 10, 20)]
 
 

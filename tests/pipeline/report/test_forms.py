@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from mockbroker.pipeline.report.charts import Point, Stretch, bars, lanes, lines
+from mockbroker.pipeline.report.charts import Interval, Point, bars, lanes, lines
 from mockbroker.pipeline.report.formats import as_json, as_junit
 from mockbroker.pipeline.report.html import page
 from mockbroker.pipeline.report.model import Gap, Report
@@ -126,7 +126,7 @@ def test_nobody_writes_into_the_drawings() -> None:
     drawings = [
         lines({HOSTILE: [Point(1, 2), Point(5, None), Point(9, 1)]}),
         bars({HOSTILE: 3}),
-        lanes({HOSTILE: [Stretch(HOSTILE, 1, 90, HOSTILE)]}, {HOSTILE: 5}),
+        lanes({HOSTILE: [Interval(HOSTILE, 1, 90, HOSTILE)]}, {HOSTILE: 5}),
     ]
     for drawing in drawings:
         assert not [e for e in ElementTree.fromstring(drawing).iter() if e.tag == "script"]

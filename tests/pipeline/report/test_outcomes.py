@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.pipeline.findings import ANOMALIES
-from mockbroker.pipeline.report.model import Gap, Outcome, Report
+from mockbroker.pipeline.report.model import Gap, Report, RuleOutcome
 from mockbroker.pipeline.report.outcomes import MATERIAL
 from mockbroker.pipeline.report.terminal import missing, plain, verdict
 from tests.pipeline.duck.journal import Journal
@@ -14,7 +14,7 @@ from tests.pipeline.report.reports import finding, lossy, plain_report, report_o
 GAP = Gap("r", 30, 40, "forgotten")
 
 
-def outcome_of(report: Report, anomaly: str) -> Outcome:
+def outcome_of(report: Report, anomaly: str) -> RuleOutcome:
     [found] = [outcome for outcome in report.outcomes if outcome.anomaly == anomaly]
     return found
 
@@ -121,10 +121,12 @@ def test_entries_that_are_not_shown_are_counted(tmp_path) -> None:
 def test_topics_and_rules_that_have_nothing_to_do_with_it_are_left_out(tmp_path) -> None:
     """Of all topics that come and go, and of all requests that rules touched."""
     journal = lossy()
-    for seq, details in ((1, '{"created": ["t"]}'), (2, '{"created": ["other"]}')):
-        journal.row("cluster", seq=seq, change="TopicsChanged", details=details)
+    created = '{"change": "created"}'
+    for seq, topic, topic_id in ((1, "t", "id-t"), (2, "other", "id-o")):
+        about = {"topic": topic, "topic_id": topic_id, "details": created}
+        journal.row("cluster", seq=seq, change="TopicsChanged", **about)
     journal.row("faults", seq=2, kind="fault", change="hit", rules=["another"], api="Fetch")
     [case] = report_of(journal, tmp_path).cases
     said = " ".join(entry.text for entry in case.timeline)
-    assert '["t"]' in said
+    assert "created" in said
     assert "other" not in said

@@ -83,7 +83,7 @@ def test_what_happened_is_told_in_kafkas_words_and_read_back(spark: SparkSession
     place = {"topic": "a-b", "topic_id": "id", "partition": 3}
     moved = '{"partitions": [0, 3], "former": "NewPartition", "state": "OnlinePartition"}'
     cluster: list[dict[str, Any]] = [
-        {"change": "TopicChanged", **place, "details": '{"change": "created"}'},
+        {"change": "TopicsChanged", **place, "details": '{"change": "created"}'},
         {"change": "PartitionsMoved", "topic": "a-b", "topic_id": "id", "details": moved},
         {"change": "ControllerChanged", "broker": 2, "details": '{"epoch": 4}'},
         {

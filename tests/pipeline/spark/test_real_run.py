@@ -121,7 +121,7 @@ def test_a_group_that_came_and_went(inputs: Inputs) -> None:
     """Two rebalances with their causes, and who owned what from when to when."""
     came, went = rebalances(inputs).collect()
     assert (came["group"], came["generation"], came["members"], came["moved"]) == (GROUP, 1, 1, 2)
-    assert came["start_ms"] <= came["settled_ms"] <= came["back_ms"]
+    assert came["start_ms"] <= came["stable_ms"] <= came["back_ms"]
     assert came["took_ms"] >= 0
     assert "joined" in came["cause"] or "member" in came["cause"]
     assert (went["members"], went["partitions"]) == (0, 0)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.cluster import Cluster
-from mockbroker.core.journal.journal import Journal
+from mockbroker.core.events import TopicsChanged
+from mockbroker.core.journal.entries import EventEntry
+from mockbroker.core.journal.journal import Gap, Journal
 from mockbroker.pipeline.spool import writer as writing
-from mockbroker.pipeline.spool.notes import Begin, End, Fact, Lost
+from mockbroker.pipeline.spool.format import RunEnded, RunStarted
 from mockbroker.pipeline.spool.reader import SpoolReader
 from mockbroker.pipeline.spool.writer import SpoolWriter
 from mockbroker.pipeline.store import StoreError
@@ -24,18 +26,18 @@ def writer_of(cluster, directory, **options):
     return SpoolWriter(cluster, directory, "r", real_ns=lambda: 5, **options)
 
 
-def notes(directory):
+def entries(directory):
     return list(SpoolReader(directory / "_spool" / "r"))
 
 
 def said(cluster, count, size=0):
     """Some entries in the journal: requests of `size` bytes."""
     for _ in range(count):
-        cluster.journal.request(1, 1, 1, b"\x00\x03" + bytes(size))
+        cluster.runtime.journal.request(1, 1, 1, b"\x00\x03" + bytes(size))
 
 
 def seqs(found):
-    return [note.seq for note in found if hasattr(note, "seq")]
+    return [entry.seq for entry in found if hasattr(entry, "seq")]
 
 
 def test_it_holds_what_was_there_and_what_came(cluster, tmp_path):
@@ -46,43 +48,44 @@ def test_it_holds_what_was_there_and_what_came(cluster, tmp_path):
     writer.stop()
     said(cluster, 1)  # nobody follows any more
     writer.close()
-    found = notes(tmp_path)
-    assert isinstance(found[0], Begin)
+    found = entries(tmp_path)
+    assert isinstance(found[0], RunStarted)
     assert found[0].topics == []
-    assert isinstance(found[-1], End)
-    assert seqs(found) == list(range(1, cluster.journal.last_seq))
-    [created] = [note for note in found if isinstance(note, Fact) and note.name == "TopicChanged"]
-    assert created.fact["change"] == "created"
+    assert isinstance(found[-1], RunEnded)
+    assert seqs(found) == list(range(1, cluster.runtime.journal.last_seq))
+    events = [entry.event for entry in found if isinstance(entry, EventEntry)]
+    [changed] = [event for event in events if isinstance(event, TopicsChanged)]
+    assert [topic.topic for topic in changed.created] == ["t"]
     assert writer.error is None
 
 
 def test_topics_of_before_are_told_at_the_beginning(cluster, tmp_path):
     cluster.create_topic("old", 1)
-    cluster.journal.clear()  # it reaches back no further
+    cluster.runtime.journal.clear()  # it reaches back no further
     cluster.create_topic("new", 1)
     writer_of(cluster, tmp_path).stop()
-    begin = notes_when_done(tmp_path)[0]
+    begin = entries_when_done(tmp_path)[0]
     assert [topic.name for topic in begin.topics] == ["old"]
-    assert isinstance(notes(tmp_path)[1], Lost)
+    assert isinstance(entries(tmp_path)[1], Gap)
 
 
-def notes_when_done(directory):
-    """All notes of a spool that is about to end."""
+def entries_when_done(directory):
+    """All entries of a spool that is about to end."""
     return list(SpoolReader(directory / "_spool" / "r", wait=lambda: True))
 
 
 def test_files_roll(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_WRITE_BYTES", 1)  # each note is written by itself
+    monkeypatch.setattr(writing, "_WRITE_BYTES", 1)  # each entry is written by itself
     writer = writer_of(cluster, tmp_path, file_bytes_max=10_000)
     said(cluster, 30, 1000)
     writer.stop()
     writer.close()
     assert len(list((tmp_path / "_spool" / "r").iterdir())) >= 2
-    assert seqs(notes(tmp_path)) == list(range(1, 31))
+    assert seqs(entries(tmp_path)) == list(range(1, 31))
 
 
 def test_what_has_no_room_is_told_as_a_gap(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(SpoolWriter, "_work", lambda self: self._hurry.wait())
+    monkeypatch.setattr(SpoolWriter, "_work", lambda self: self._wake.wait())
     writer = writer_of(cluster, tmp_path, queue_bytes_max=10_000)
     said(cluster, 20, 1000)
     while writer._write_some():
@@ -92,8 +95,8 @@ def test_what_has_no_room_is_told_as_a_gap(cluster, tmp_path, monkeypatch):
     while writer._write_some():
         pass
     writer._file.close()
-    found = notes(tmp_path)
-    [lost] = [note for note in found if isinstance(note, Lost)]
+    found = entries(tmp_path)
+    [lost] = [entry for entry in found if isinstance(entry, Gap)]
     kept = seqs(found)
     assert kept == [*range(1, lost.first_seq), 21]
     assert lost.last_seq == 20
@@ -104,7 +107,7 @@ def test_the_cluster_may_wait_instead(cluster, tmp_path):
     said(cluster, 200, 1000)
     writer.stop()
     writer.close()
-    assert seqs(notes(tmp_path)) == list(range(1, 201))
+    assert seqs(entries(tmp_path)) == list(range(1, 201))
 
 
 def test_a_disk_that_is_full_does_not_end_the_cluster(cluster, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from mockbroker_protocol.records import (
     iter_records,
     recompress,
 )
+from mockbroker_protocol.records.build import encode_record
 from tests.protocol.records.vectors import TRANSACTIONAL_BATCH, TRANSACTIONAL_RECORDS
 
 
@@ -91,3 +92,31 @@ def test_recompressing_does_not_touch_the_original():
     before = bytes(batch)
     recompress(batch, 4)
     assert batch == before
+
+
+def varint(value: int) -> bytes:
+    zig_zag = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while zig_zag > 0x7F:
+        out.append(zig_zag & 0x7F | 0x80)
+        zig_zag >>= 7
+    return bytes((*out, zig_zag))
+
+
+@pytest.mark.parametrize("offset_delta", [0, 63, 64])
+@pytest.mark.parametrize("timestamp_delta", [-1, 0, 63, 64])
+@pytest.mark.parametrize("key", [None, b"", b"k" * 10])
+@pytest.mark.parametrize("value", [None, b"", b"v" * 47, b"v" * 48, b"v" * 57, b"v" * 58])
+@pytest.mark.parametrize("headers", [(), (("h", b"1"),)])
+def test_a_record_is_its_numbers_and_its_contents_whatever_they_take(
+    offset_delta, timestamp_delta, key, value, headers
+):
+    out = bytearray()
+    encode_record(out, offset_delta, timestamp_delta, Record(0, 0, key, value, headers))
+    body = b"\0" + varint(timestamp_delta) + varint(offset_delta)
+    for blob in (key, value):
+        body += varint(-1) if blob is None else varint(len(blob)) + blob
+    body += varint(len(headers))
+    for name, content in headers:
+        body += varint(len(name)) + name.encode() + varint(len(content)) + content
+    assert bytes(out) == varint(len(body)) + body

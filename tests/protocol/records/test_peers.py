@@ -6,14 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import hypothesis
-import pytest
 from aiokafka.record import default_records as aio_default
-from aiokafka.record import legacy_records as aio_legacy
 from aiokafka.record import memory_records as aio_memory
 from hypothesis import strategies as st
 from kafka.record import MemoryRecords as PyMemoryRecords
 from kafka.record.default_records import DefaultRecordBatchBuilder as PyBuilder
-from kafka.record.legacy_records import LegacyRecordBatchBuilder as PyLegacyBuilder
 
 from mockbroker_protocol.records import (
     BatchHeader,
@@ -24,7 +21,6 @@ from mockbroker_protocol.records import (
     iter_records,
     read_records,
 )
-from mockbroker_protocol.records.legacy import iter_message_set
 from tests.protocol.records.strategies import header_lists, numbered
 
 # aiokafka's C extension takes no negative timestamp.
@@ -139,27 +135,3 @@ def test_uncompressed_batches_are_byte_for_byte_those_of_aiokafka(records):
         records, leader_epoch=epoch, producer_id=5, producer_epoch=2, base_sequence=1
     )
     assert ours == theirs
-
-
-# Neither peer writes v0's LZ4 (with its odd header checksum) without further packages.
-@pytest.mark.parametrize(
-    ("magic", "codec"), [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (1, 3)]
-)
-def test_we_read_the_message_sets_that_aiokafka_builds(magic, codec):
-    builder = aio_legacy.LegacyRecordBatchBuilder(magic, codec, 1 << 20)
-    for offset in range(20):
-        builder.append(offset, 1000 + offset, b"key", b"value %d" % offset)
-    records = list(iter_message_set(bytes(builder.build())))
-    assert [record.value for record in records] == [b"value %d" % i for i in range(20)]
-    assert {record.timestamp for record in records} == (
-        {-1} if magic == 0 else {1000 + i for i in range(20)}
-    )
-
-
-@pytest.mark.parametrize(("magic", "codec"), [(0, 0), (0, 1), (1, 0), (1, 1), (1, 3)])
-def test_we_read_the_message_sets_that_kafka_python_builds(magic, codec):
-    builder = PyLegacyBuilder(magic, codec, 1 << 20)
-    for offset in range(20):
-        builder.append(offset, timestamp=1000 + offset, key=None, value=b"value %d" % offset)
-    records = list(iter_message_set(bytes(builder.build())))
-    assert [record.value for record in records] == [b"value %d" % i for i in range(20)]

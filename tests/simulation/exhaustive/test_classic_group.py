@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.groups.base import GroupBase
+from mockbroker.core.groups.base import ClassicGroupBase
 from mockbroker.core.groups.classic import ClassicGroup
-from mockbroker.core.groups.rounds import GroupRounds
+from mockbroker.core.groups.rebalance import ClassicGroupRebalance
 from mockbroker.simulation.exhaustive.classic_group import ClassicGroupWorld
 from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
 from mockbroker_protocol import ErrorCode
@@ -29,18 +29,18 @@ def test_the_stable_beginning_is_a_stable_group_of_three():
 def test_a_request_that_is_not_answered_when_its_member_leaves_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    def leaves_silently(self: GroupBase, member, error, member_id) -> None:
+    def leaves_silently(self: ClassicGroupBase, member, error, member_id) -> None:
         self.roster.take_join(member)
         member.sync_slot = None
 
-    monkeypatch.setattr(ClassicGroup, "_answer_parked", leaves_silently)
+    monkeypatch.setattr(ClassicGroup, "_fail_waiting_requests", leaves_silently)
     assert counterexample(2, STABLE).violation == "the group remembers whoever waits"
 
 
 def test_a_round_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch):
-    prepare = GroupRounds._prepare_rebalance
+    prepare = ClassicGroupRebalance._prepare_rebalance
 
-    def forgets_the_timer(self: GroupRounds, reason: str, now_ms: int) -> None:
+    def forgets_the_timer(self: ClassicGroupRebalance, reason: str, now_ms: int) -> None:
         prepare(self, reason, now_ms)
         self._join_deadline_ms = None
 
@@ -49,9 +49,9 @@ def test_a_round_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_commit_of_an_old_generation_that_passes_is_found(monkeypatch: pytest.MonkeyPatch):
-    check = GroupBase.check_commit
+    check = ClassicGroupBase.check_commit
 
-    def looks_at_no_generation(self: GroupBase, member_id, instance_id, generation, now_ms):
+    def looks_at_no_generation(self: ClassicGroupBase, member_id, instance_id, generation, now_ms):
         return check(self, member_id, instance_id, self.generation, now_ms)
 
     monkeypatch.setattr(ClassicGroup, "check_commit", looks_at_no_generation)
@@ -62,9 +62,9 @@ def test_a_commit_of_an_old_generation_that_passes_is_found(monkeypatch: pytest.
 
 def test_an_assignment_in_force_before_it_is_stored_is_found(monkeypatch: pytest.MonkeyPatch):
     """A failed write that is taken for a good one leaves a Stable group that the log lacks."""
-    persisted = GroupRounds._on_assignment_persisted
+    persisted = ClassicGroupRebalance._on_assignment_persisted
 
-    def takes_it_for_stored(self: GroupRounds, outcome, now_ms: int) -> None:
+    def takes_it_for_stored(self: ClassicGroupRebalance, outcome, now_ms: int) -> None:
         persisted(self, type(outcome)(outcome.persist, ErrorCode.NONE), now_ms)
 
     monkeypatch.setattr(ClassicGroup, "_on_assignment_persisted", takes_it_for_stored)

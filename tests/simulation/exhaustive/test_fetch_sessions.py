@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core import fetch_session
-from mockbroker.core.fetch_session import FetchSessionCache
+from mockbroker.core.fetching import fetch_session
+from mockbroker.core.fetching.fetch_session import FetchSessionCache
 from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
 from mockbroker.simulation.exhaustive.fetch_sessions import FetchSessionsWorld
 

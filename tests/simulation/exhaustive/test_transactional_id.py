@@ -7,7 +7,7 @@ import pytest
 from mockbroker.core.txn import machine
 from mockbroker.core.txn.events import AddPartitions, Marked
 from mockbroker.core.txn.machine import TransactionalId
-from mockbroker.core.txn.states import ANSWERS, Ask, State, Step
+from mockbroker.core.txn.states import ANSWERS, State, TxnRequest, TxnStep
 from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
 from mockbroker.simulation.exhaustive.transactional_id import TransactionalIdWorld
 
@@ -33,7 +33,7 @@ def test_the_open_beginnings_have_a_record_in_a_transaction(beginning: tuple[str
 
 
 def test_a_commit_that_is_confirmed_after_an_abort_is_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(ANSWERS[State.COMPLETE_ABORT], Ask.TV1_COMMIT, Step.SAME)
+    monkeypatch.setitem(ANSWERS[State.COMPLETE_ABORT], TxnRequest.TV1_COMMIT, TxnStep.SAME)
     found = counterexample(5, OPEN_FIRST)
     assert found.violation == "an end is confirmed only if it is what was decided"
 

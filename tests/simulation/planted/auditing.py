@@ -12,11 +12,10 @@ from typing import Any
 
 from mockbroker.core.journal.journal import Journal
 from mockbroker.handlers.base import Api, ConnectionInfo, EncodedResponse, Outcome, RequestContext
-from mockbroker.pipeline.convert.run import convert_notes
+from mockbroker.pipeline.convert.run import convert_run
 from mockbroker.pipeline.duck.rulebook import audit
 from mockbroker.pipeline.findings import BUG
-from mockbroker.pipeline.spool.notes import End
-from mockbroker.pipeline.spool.taking import notes_of_memory
+from mockbroker.pipeline.spool.run_entries import finished_run
 from mockbroker.simulation import plan as plans
 from mockbroker.simulation.fast import FastRun
 from mockbroker.simulation.swarm import generate
@@ -40,7 +39,7 @@ class _Journalled(FastRun):
         # The context of each request, by its client and the client's turn.
         self._asked: dict[tuple[str, int], RequestContext] = {}
 
-    def _handle(self, context: RequestContext, request: Any, api: Api) -> Any:
+    def handle(self, context: RequestContext, request: Any, api: Api) -> Any:
         header: RequestHeader = context.header
         info: ConnectionInfo = context.connection
         node_id = context.broker.node_id
@@ -51,13 +50,13 @@ class _Journalled(FastRun):
         frame = b"".join((encode_request_header(header), *body))
         context.seq = self.journal.request(context.now_ms, node_id, info.id, frame)
         self._asked[header.client_id or "", header.correlation_id] = context
-        return super()._handle(context, request, api)
+        return super().handle(context, request, api)
 
-    def _answer(self, runner: Any, turn: int, call: Any, response: Any) -> None:
+    def answer(self, runner: Any, turn: int, call: Any, response: Any) -> None:
         context = self._asked.pop((runner.client.client_id, turn), None)
         if context is not None and turn == runner.turn:
             self._note(context, response)
-        super()._answer(runner, turn, call, response)
+        super().answer(runner, turn, call, response)
 
     def _note(self, context: RequestContext, response: Any) -> None:
         header: RequestHeader = context.header
@@ -92,9 +91,8 @@ def anomalies(seed: int) -> list[str] | None:
     run = _Journalled(World(plan))
     run.run()
     cluster, journal = run.world.cluster, run.journal
-    notes = notes_of_memory(cluster, journal, RUN, 0)
-    notes.append(End(journal.last_seq, cluster.now_ms(), cluster.now_ms() * 1_000_000))
+    entries = finished_run(cluster, journal, RUN, cluster.runtime.now_ms() * 1_000_000)
     with tempfile.TemporaryDirectory() as directory:
-        convert_notes(notes, Path(directory), RUN)
+        convert_run(entries, Path(directory), RUN)
         found = audit(directory)
     return list(dict.fromkeys(each.anomaly for each in found if each.verdict == BUG))

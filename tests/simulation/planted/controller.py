@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mockbroker.core.controller import Controller
-from mockbroker.core.replication import alter_partition as altering
+from mockbroker.core.brokers.controller import Controller
+from mockbroker.core.replication import elections
 from mockbroker.core.replication.elections import PartitionChange
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
@@ -11,27 +11,18 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 @planted("A leader that knows an older state of the partition may change the ISR.")
 def old_partition_epochs_count() -> Planting:
     return rewritten(
-        altering.alter_partition,
+        elections.alter_partition,
         "if request.partition_epoch != partition.partition_epoch:",
         "if request.partition_epoch > partition.partition_epoch:",
-    )
-
-
-@planted("A broker that is no leader any more may change the ISR.")
-def anybody_alters_the_isr() -> Planting:
-    return rewritten(
-        altering.alter_partition,
-        "if partition.leader_id != request.node_id:",
-        "if request.node_id not in partition.replicas:",
     )
 
 
 @planted("A fenced broker may be taken into the ISR, as long as another member is alive.")
 def fenced_brokers_join() -> Planting:
     return rewritten(
-        altering.alter_partition,
-        "if not all(cluster.image.is_active(node_id) for node_id in request.isr):",
-        "if not any(cluster.image.is_active(node_id) for node_id in request.isr):",
+        elections.alter_partition,
+        "if not all(control.image.is_active(node_id) for node_id in request.isr):",
+        "if not any(control.image.is_active(node_id) for node_id in request.isr):",
     )
 
 
@@ -39,7 +30,7 @@ def fenced_brokers_join() -> Planting:
 def partition_epoch_stays() -> Planting:
     return rewritten(
         PartitionChange._carry_out,
-        "partition.partition_epoch += 1",
+        "partition.partition_epoch += self.times",
         "partition.partition_epoch += new_epoch",
     )
 
@@ -48,7 +39,7 @@ def partition_epoch_stays() -> Planting:
 def leader_epoch_stays() -> Planting:
     return rewritten(
         PartitionChange._carry_out,
-        "partition.become_leader(leader, partition.leader_epoch + 1, self.isr)",
+        "partition.become_leader(leader, partition.leader_epoch + self.times, self.isr)",
         "partition.become_leader(leader, partition.leader_epoch + (leader < 0), self.isr)",
     )
 
@@ -57,7 +48,7 @@ def leader_epoch_stays() -> Planting:
 def epoch_stays_without_a_leader() -> Planting:
     return rewritten(
         PartitionChange._carry_out,
-        "partition.become_leader(leader, partition.leader_epoch + 1, self.isr)",
+        "partition.become_leader(leader, partition.leader_epoch + self.times, self.isr)",
         "partition.become_leader(leader, partition.leader_epoch + (leader >= 0), self.isr)",
     )
 
@@ -66,7 +57,7 @@ def epoch_stays_without_a_leader() -> Planting:
 def the_dead_may_lead() -> Planting:
     return rewritten(
         PartitionChange._may_lead,
-        "return in_sync and can_lead(self._cluster, self._partition, node_id)",
+        "return in_sync and can_lead(self._control, self._partition, node_id)",
         "return in_sync",
     )
 
@@ -94,9 +85,9 @@ def unclean_passes_for_clean() -> Planting:
     return rewritten(
         PartitionChange._elect,
         "for node_id in self.replicas:\n            if can_lead("
-        "self._cluster, self._partition, node_id):\n                return node_id, True",
+        "self._control, self._partition, node_id):\n                return node_id, True",
         "for node_id in self.replicas:\n            if can_lead("
-        "self._cluster, self._partition, node_id):\n                return node_id, False",
+        "self._control, self._partition, node_id):\n                return node_id, False",
     )
 
 
@@ -150,7 +141,7 @@ def fencing_leaves_the_isr() -> Planting:
 
 @planted("The controller stays on a broker that is fenced.")
 def fenced_controller_stays() -> Planting:
-    return rewritten(Controller.fence, "self._resign_if(broker)", "pass")
+    return rewritten(Controller.fence, "self._resign_if_controller(broker)", "pass")
 
 
 @planted("A broker that is unfenced does not make leaderless partitions look for a leader.")
@@ -162,17 +153,17 @@ def unfencing_elects_nobody() -> Planting:
 
 @planted("A broker that is heard of again is fenced all the same when its time is up.")
 def heartbeats_do_not_renew() -> Planting:
-    return rewritten(Controller._contact_found, "self._cancel_fencing(broker)", "pass")
+    return rewritten(Controller.heartbeat_received, "self._cancel_fencing(broker)", "pass")
 
 
 @planted("A broker that finds the controller again is not unfenced.")
 def found_again_and_still_fenced() -> Planting:
-    return rewritten(Controller.links_changed, "self._contact_found(broker)", "continue")
+    return rewritten(Controller.links_changed, "self.heartbeat_received(broker)", "continue")
 
 
 @planted("A paused broker that goes on is not unfenced.")
 def resumed_and_still_fenced() -> Planting:
-    return rewritten(Controller.resume, "self._contact_found(broker)", "pass")
+    return rewritten(Controller.resume, "self.heartbeat_received(broker)", "pass")
 
 
 @planted("A broker that is started again keeps the broker epoch of its former process.")
@@ -182,7 +173,9 @@ def broker_epoch_stays() -> Planting:
 
 @planted("When brokers part, the controller stays where the fewest are.")
 def controller_stays_with_the_few() -> Planting:
-    return rewritten(Controller._seat, "self.take_over(min(alive or largest[0]))", "pass")
+    return rewritten(
+        Controller._place_controller, "self.take_over(min(alive or largest[0]))", "pass"
+    )
 
 
 @planted(

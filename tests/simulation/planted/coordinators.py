@@ -39,7 +39,7 @@ def told_before_replicated() -> Planting:
 def unloading_answers_nobody() -> Planting:
     return rewritten(
         CoordinatorShard.unload,
-        "self._deferred.popleft().settle(ErrorCode.NOT_COORDINATOR)",
+        "self._deferred.popleft().complete(ErrorCode.NOT_COORDINATOR)",
         "self._deferred.popleft()",
     )
 
@@ -49,11 +49,9 @@ def given_up_is_settled_again() -> Planting:
     return rewritten(CoordinatorShard._give_up, "self._deferred.remove(deferred)", "pass")
 
 
-@planted("A shard goes on when its partition has another log.")
-def another_log_same_shard() -> Planting:
-    return rewritten(
-        CoordinatorShard.fits, "and partition.log is self._log", "and self._log is not None"
-    )
+@planted("A coordinator that reads a partition anew leaves alive what it knew of it before.")
+def former_shard_lives_on() -> Planting:
+    return rewritten(CoordinatorRuntime._open, "former.unload()", "pass")
 
 
 @planted("A shard goes on when another broker leads its partition.")
@@ -77,7 +75,7 @@ def followers_coordinate() -> Planting:
 @planted("A coordinator that comes to lead a partition does not read it before it is asked.")
 def nothing_is_loaded_ahead() -> Planting:
     return rewritten(
-        CoordinatorRuntime.partition_heard,
+        CoordinatorRuntime.on_leadership_change,
         "if shard is None and not is_empty",
         "if shard is None and is_empty",
     )
@@ -95,7 +93,7 @@ def answers_while_loading() -> Planting:
 @planted("A coordinator that comes back to a partition goes on with what it knew before.")
 def former_shard_is_kept() -> Planting:
     return rewritten(
-        CoordinatorRuntime.partition_heard,
+        CoordinatorRuntime.on_leadership_change,
         "shard.unload()\n        shard = None",
         "shard.partition = partition",
     )

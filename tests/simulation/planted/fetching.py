@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from mockbroker.core import fetch_session
-from mockbroker.core.fetch_session import FetchSessionCache
-from mockbroker.handlers import fetch, fetch_read
+from mockbroker.core.fetching import fetch_session
+from mockbroker.core.fetching.fetch_session import FetchSessionCache
+from mockbroker.core.purgatory.delayed_operation import DelayedOperation
+from mockbroker.handlers import fetch_read
+from mockbroker.handlers.fetch import DelayedFetch
 from mockbroker.handlers.fetch_read import FetchReader
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
@@ -52,15 +54,19 @@ def leader_offsets_for_followers() -> Planting:
 
 @planted("A Fetch that waits goes on to watch after it was answered.")
 def answered_fetches_go_on() -> Planting:
-    return rewritten(fetch._PendingFetch._finish, "partition.unwatch(self)", "pass")
+    return rewritten(
+        DelayedOperation.force_complete,
+        "self.is_completed = True\n    for key in self._keys:\n        key.unwatch(self)",
+        "pass",
+    )
 
 
 @planted("A Fetch that waits is not answered when its time is up.")
 def waiting_fetch_has_no_timeout() -> Planting:
     return rewritten(
-        fetch._PendingFetch.start,
-        "self._ctx.now_ms + self._request.max_wait_ms, self._finish",
-        "self._ctx.now_ms + self._request.max_wait_ms, lambda: None",
+        DelayedFetch.start,
+        "self._ctx.now_ms + self._request.max_wait_ms",
+        "self._ctx.now_ms + self._request.max_wait_ms + 10**9",
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from mockbroker.core.groups import loader
-from mockbroker.core.groups.base import GroupBase
+from mockbroker.core.groups.base import ClassicGroupBase
 from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.consumer import reconcile
 from mockbroker.core.groups.consumer.base import ConsumerGroupBase
 from mockbroker.core.groups.members import Roster
-from mockbroker.core.groups.rounds import GroupRounds
+from mockbroker.core.groups.rebalance import ClassicGroupRebalance
 from mockbroker.core.groups.shard import GroupShard
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
@@ -16,7 +16,7 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 @planted("A new generation has the number of the one before.")
 def generation_stays() -> Planting:
     return rewritten(
-        GroupRounds._complete_join,
+        ClassicGroupRebalance._complete_join,
         "self.generation += 1",
         "self.generation = max(self.generation, 1)",
     )
@@ -25,7 +25,7 @@ def generation_stays() -> Planting:
 @planted("Assignments that belong to an earlier generation are taken.")
 def late_assignments_count() -> Planting:
     return rewritten(
-        GroupRounds._check_sync,
+        ClassicGroupRebalance._check_sync,
         "if sync.generation != self.generation:",
         "if sync.generation > self.generation:",
     )
@@ -34,7 +34,7 @@ def late_assignments_count() -> Planting:
 @planted("A member of an earlier generation may commit.")
 def late_commits_count() -> Planting:
     return rewritten(
-        GroupBase.check_commit,
+        ClassicGroupBase.check_commit,
         "if generation != self.generation:",
         "if generation > self.generation:",
     )
@@ -43,7 +43,7 @@ def late_commits_count() -> Planting:
 @planted("Members that have not joined in time stay in the group.")
 def absent_members_stay() -> Planting:
     return rewritten(
-        GroupRounds._complete_join,
+        ClassicGroupRebalance._complete_join,
         "if member.join_slot is None and member.instance_id is None:",
         "if member.join_slot is None and member.instance_id is not None:",
     )
@@ -57,7 +57,7 @@ def leader_is_not_replaced() -> Planting:
 @planted("Followers that wait for their assignment are not answered.")
 def followers_get_no_assignment() -> Planting:
     return rewritten(
-        GroupRounds._propagate,
+        ClassicGroupRebalance._propagate_assignment,
         "if slot is not None:",
         "if slot is not None and self.roster.leader == member.member_id:",
     )
@@ -66,8 +66,8 @@ def followers_get_no_assignment() -> Planting:
 @planted("A rebalance does not tell those who wait for an assignment.")
 def rebalance_leaves_syncs_waiting() -> Planting:
     return rewritten(
-        GroupRounds._prepare_rebalance,
-        "self._propagate({}, ErrorCode.REBALANCE_IN_PROGRESS, now_ms)",
+        ClassicGroupRebalance._prepare_rebalance,
+        "self._propagate_assignment({}, ErrorCode.REBALANCE_IN_PROGRESS, now_ms)",
         "pass",
     )
 
@@ -75,8 +75,8 @@ def rebalance_leaves_syncs_waiting() -> Planting:
 @planted("The session of a member that is gone never ends.")
 def sessions_never_end() -> Planting:
     return rewritten(
-        GroupRounds._on_tick,
-        "self._on_session_end(lease, now_ms)",
+        ClassicGroupRebalance._on_tick,
+        "self._on_session_end(timer, now_ms)",
         "continue",
     )
 
@@ -84,8 +84,8 @@ def sessions_never_end() -> Planting:
 @planted("Members that do not send SyncGroup are waited for without end.")
 def sync_has_no_deadline() -> Planting:
     return rewritten(
-        GroupRounds._complete_join,
-        "self._sync_deadline_ms = self._patient(now_ms) + roster.rebalance_timeout_ms()",
+        ClassicGroupRebalance._complete_join,
+        "self._sync_deadline_ms = self._timer_start_ms(now_ms) + roster.rebalance_timeout_ms()",
         "pass",
     )
 
@@ -93,8 +93,8 @@ def sync_has_no_deadline() -> Planting:
 @planted("A join phase with members that do not come back has no end.")
 def join_has_no_deadline() -> Planting:
     return rewritten(
-        GroupRounds._prepare_rebalance,
-        "self._join_deadline_ms = self._patient(now_ms) + timeout_ms",
+        ClassicGroupRebalance._prepare_rebalance,
+        "self._join_deadline_ms = self._timer_start_ms(now_ms) + timeout_ms",
         "pass",
     )
 
@@ -102,7 +102,7 @@ def join_has_no_deadline() -> Planting:
 @planted("A member's assignment is stored, and then told under the generation after it.")
 def stored_assignments_of_the_past() -> Planting:
     return rewritten(
-        GroupRounds._on_assignment_persisted,
+        ClassicGroupRebalance._on_assignment_persisted,
         "persist.image.generation == self.generation and self.state is State.COMPLETING",
         "self.state is State.COMPLETING",
     )
@@ -111,7 +111,9 @@ def stored_assignments_of_the_past() -> Planting:
 @planted("The former self of a static member goes on unfenced.")
 def static_members_are_not_fenced() -> Planting:
     return rewritten(
-        GroupBase.validate_member, "if holder != member_id:", "if holder != member_id and False:"
+        ClassicGroupBase.validate_member,
+        "if holder != member_id:",
+        "if holder != member_id and False:",
     )
 
 
@@ -119,7 +121,7 @@ def static_members_are_not_fenced() -> Planting:
 def replaced_member_is_not_answered() -> Planting:
     return rewritten(
         ClassicGroup._replace_static,
-        "self._answer_parked(old, ErrorCode.FENCED_INSTANCE_ID, old_id)",
+        "self._fail_waiting_requests(old, ErrorCode.FENCED_INSTANCE_ID, old_id)",
         "old.join_slot = old.sync_slot = None",
     )
 
@@ -128,7 +130,7 @@ def replaced_member_is_not_answered() -> Planting:
 def unloading_leaves_members_waiting() -> Planting:
     return rewritten(
         ClassicGroup._on_unload,
-        "self._answer_parked(member, unload.error, member.member_id)",
+        "self._fail_waiting_requests(member, unload.error, member.member_id)",
         "pass",
     )
 
@@ -137,8 +139,8 @@ def unloading_leaves_members_waiting() -> Planting:
 def partitions_change_hands_too_early() -> Planting:
     return rewritten(
         reconcile._is_free,
-        "plan.owner_epoch(topic_id, partition) == NO_EPOCH",
-        "plan.owner_epoch(topic_id, partition) <= plan.epoch",
+        "owner_epoch == NO_EPOCH",
+        "owner_epoch <= inputs.epoch",
     )
 
 
@@ -146,19 +148,27 @@ def partitions_change_hands_too_early() -> Planting:
 def revoking_is_not_awaited() -> Planting:
     return rewritten(
         reconcile._advance,
-        "must_revoke = bool(lost) and owns_any(plan.reported, lost)",
+        "must_revoke = bool(lost) and owns_any(inputs.reported, lost)",
         "must_revoke = False",
     )
 
 
 @planted("What a consumer has given up is still taken for owned.")
 def revoked_stays_owned() -> Planting:
-    return rewritten(ConsumerGroupBase._exchange, "self._free(old.revoking, old.epoch)", "pass")
+    return rewritten(
+        ConsumerGroupBase._update_indexes,
+        "self._remove_partition_epochs(old.revoking, old.epoch)",
+        "pass",
+    )
 
 
 @planted("What a consumer has still to give up is taken for free.")
 def revoking_counts_as_free() -> Planting:
-    return rewritten(ConsumerGroupBase._exchange, "self._own(new.revoking, new.epoch)", "pass")
+    return rewritten(
+        ConsumerGroupBase._update_indexes,
+        "self._add_partition_epochs(new.revoking, new.epoch)",
+        "pass",
+    )
 
 
 @planted("A member that keeps its partitions is given the epoch before its own.")

@@ -43,7 +43,7 @@ def followers_copy_no_epochs() -> Planting:
 
 @planted("A follower does not take note of the producers of what it copies.")
 def followers_forget_producers() -> Planting:
-    return rewritten(ReplicaLog.append_slice, "self.producers.replay(batch)", "pass")
+    return rewritten(ReplicaLog.append_slice, "self.producers.replay(batch, header)", "pass")
 
 
 @planted("A copy of a log begins without the producers of the original.")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from mockbroker.core.metadata_publisher import MetadataPublisher
-from mockbroker.core.partition import Partition
+from mockbroker.core.metadata.metadata_cache import MetadataCache
+from mockbroker.core.metadata.metadata_publisher import MetadataPublisher
+from mockbroker.core.replication.partition import Partition
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
 
 @planted("A stale leader's log is not parted from the newest image's partition.")
 def stale_leader_has_no_replica() -> Planting:
     return rewritten(
-        MetadataPublisher.own,
+        MetadataCache.own,
         "own[leader.node_id] = Replica(leader.node_id, current.log, current.high_watermark)",
         "pass",
     )
@@ -18,22 +19,22 @@ def stale_leader_has_no_replica() -> Planting:
 
 @planted("The controller changes partitions under the eyes of brokers that cannot hear of it.")
 def images_are_not_parted() -> Planting:
-    return rewritten(MetadataPublisher.own, "if not holders:", "if holders is not None:")
+    return rewritten(MetadataCache.own, "if not holders:", "if holders is not None:")
 
 
 @planted("A broker that hears the controller again does not apply what has changed.")
 def nothing_is_applied() -> Planting:
-    return rewritten(MetadataPublisher.hear, "self._apply(broker, partition)", "continue")
+    return rewritten(MetadataPublisher.publish, "self._apply(broker, partition)", "continue")
 
 
 @planted("What was kept for the controller is not sent when the controller is heard again.")
 def forwarded_requests_are_forgotten() -> Planting:
-    return rewritten(MetadataPublisher.hear, "for go in waiting:\n        go()", "pass")
+    return rewritten(MetadataPublisher.publish, "for go in waiting:\n        go()", "pass")
 
 
 @planted("Coordinators are not told that their broker hears the controller again.")
 def coordinators_hear_nothing() -> Planting:
-    return rewritten(MetadataPublisher.hear, "self._tell_coordinators(broker)", "pass")
+    return rewritten(MetadataPublisher.publish, "self._reload_coordinators(broker)", "pass")
 
 
 @planted("Whoever waits on a stale leader is not told that it leads no longer.")
@@ -74,7 +75,7 @@ def leading_on_keeps_the_isr() -> Planting:
 @planted("Brokers that lose the controller go on to share logs with those that hear it.")
 def losing_parts_no_logs() -> Planting:
     return rewritten(
-        MetadataPublisher.lose, "cluster.replication.assignment_changed(partition)", "continue"
+        MetadataPublisher.freeze, "self._replication.assignment_changed(partition)", "continue"
     )
 
 

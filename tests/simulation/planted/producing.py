@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mockbroker.core.purgatory.delayed_replication import DelayedReplication
 from mockbroker.handlers import produce
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
@@ -46,7 +47,7 @@ def retries_are_acknowledged_at_once() -> Planting:
 @planted("An acknowledgement is given although another broker has come to lead meanwhile.")
 def acknowledged_by_nobody() -> Planting:
     return rewritten(
-        produce._PendingProduce._outcome,
+        produce.DelayedProduce.error_of,
         "if partition.leader_id != self._context.broker.node_id:",
         "if partition.leader_id < 0:",
     )
@@ -63,13 +64,17 @@ def followers_append() -> Planting:
 
 @planted("A Produce that waits is not answered when its time is up.")
 def waiting_produce_has_no_timeout() -> Planting:
-    return rewritten(produce._PendingProduce._time_out, "self._finish()", "pass")
+    return rewritten(
+        produce._append_all,
+        "ctx.now_ms + request.timeout_ms",
+        "ctx.now_ms + request.timeout_ms + 10**9",
+    )
 
 
 @planted("A Produce is answered when the first of its partitions is replicated.")
 def first_partition_answers() -> Planting:
     return rewritten(
-        produce._PendingProduce.partition_changed,
+        DelayedReplication.try_complete,
         "if not self._waiting:",
         "if len(self._waiting) <= 1:",
     )

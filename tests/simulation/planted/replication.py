@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mockbroker.core.partition import Partition
 from mockbroker.core.replication import fetcher
 from mockbroker.core.replication.fetcher import ReplicaFetcher
 from mockbroker.core.replication.leader import LeaderReplication
+from mockbroker.core.replication.partition import Partition
 from mockbroker.core.replication.replica import FollowerState, Replica
 from mockbroker.core.replication.replica_manager import ReplicaManager
 from tests.simulation.planted.planting import Planting, planted, put, rewritten
@@ -128,7 +128,7 @@ def laggards_stay() -> Planting:
 @planted("The leader does not tell a follower whose log is longer than the epoch was.")
 def divergence_by_epoch_alone() -> Planting:
     return rewritten(
-        LeaderReplication._astray,
+        LeaderReplication._divergence,
         "if epoch < fetch.last_epoch or end_offset < fetch.offset:",
         "if epoch < fetch.last_epoch:",
     )
@@ -137,7 +137,7 @@ def divergence_by_epoch_alone() -> Planting:
 @planted("The leader does not tell a follower that it has an epoch of its own.")
 def divergence_by_offset_alone() -> Planting:
     return rewritten(
-        LeaderReplication._astray,
+        LeaderReplication._divergence,
         "if epoch < fetch.last_epoch or end_offset < fetch.offset:",
         "if end_offset < fetch.offset:",
     )
@@ -146,7 +146,7 @@ def divergence_by_offset_alone() -> Planting:
 @planted("The leader tells of a divergence that is right at the log end of the follower.")
 def divergence_is_off_by_one() -> Planting:
     return rewritten(
-        LeaderReplication._astray, "end_offset < fetch.offset:", "end_offset <= fetch.offset:"
+        LeaderReplication._divergence, "end_offset < fetch.offset:", "end_offset <= fetch.offset:"
     )
 
 
@@ -154,24 +154,22 @@ def divergence_is_off_by_one() -> Planting:
 def leader_ignores_fetch_epochs() -> Planting:
     return rewritten(
         LeaderReplication._refusal,
-        "error = partition.check_leader_epoch(question.leader_epoch)",
+        "error = partition.check_leader_epoch(hop.question.leader_epoch)",
         "error = 0",
     )
 
 
-@planted("A parked fetch of a follower is dropped without an answer when the epoch changes.")
+@planted(
+    "A parked fetch of a follower is dropped without an answer when it has waited long enough."
+)
 def parked_fetches_are_dropped() -> Planting:
-    return rewritten(
-        LeaderReplication._refuse_parked,
-        "self._answer(replica, Refused(fetch.number, error))",
-        "continue",
-    )
+    return rewritten(LeaderReplication._end_wait, "self._answer_parked(hop)", "continue")
 
 
 @planted("Nobody is told that the high watermark rises when a follower fetches.")
 def watermark_rises_in_silence() -> Planting:
     return rewritten(
-        LeaderReplication._note_fetch,
+        LeaderReplication._update_follower_fetch_state,
         "if advanced or partition.low_watermark > low_watermark:",
         "if not advanced and partition.low_watermark > low_watermark:",
     )
@@ -180,8 +178,8 @@ def watermark_rises_in_silence() -> Planting:
 @planted("A parked fetch is not looked at again when there is more to take.")
 def parked_fetches_sleep_on() -> Planting:
     return rewritten(
-        LeaderReplication._watch_parked,
-        "if log.end_offset != fetch.offset",
+        LeaderReplication._complete_parked,
+        "if log.end_offset != hop.question.offset",
         "if log.end_offset < 0",
     )
 
@@ -212,7 +210,7 @@ def switched_log_is_everybodys() -> Planting:
 @planted("A follower that is not in the ISR may share the leader's log.")
 def outsiders_share_the_log() -> Planting:
     return rewritten(
-        ReplicaManager.maybe_share,
+        ReplicaManager.needs_own_copy,
         "or node_id not in partition.isr",
         "or node_id not in partition.replicas",
     )
@@ -222,14 +220,14 @@ def outsiders_share_the_log() -> Planting:
 def sharing_across_a_cut() -> Planting:
     return rewritten(
         ReplicaManager.needs_own_copy,
-        "or not self.network.is_direct(node_id, leader_id)",
+        "or not self.network.is_direct(node_id, leader_id, _FETCH, partition)",
         "",
     )
 
 
 @planted("A broker that stands still goes on to get what its leader writes.")
 def sharing_while_paused() -> Planting:
-    return rewritten(ReplicaManager.needs_own_copy, "or not self.is_running(node_id)", "")
+    return rewritten(ReplicaManager.needs_own_copy, "or not metadata.is_running(node_id)", "")
 
 
 @planted("A follower takes late answers for answers to its present question.")
@@ -261,7 +259,7 @@ def refused_follower_gives_up() -> Planting:
 
 @planted("A follower that got no answer does not ask again.")
 def lost_answer_ends_fetching() -> Planting:
-    return put(fetcher.TRANSITIONS, fetcher.Woken, (fetcher.Step.DROP,) * 4)
+    return put(fetcher.TRANSITIONS, fetcher.RetryDue, (fetcher.Step.DROP,) * 4)
 
 
 @planted("A follower cuts its log where its own epoch ended, and not where the leader's did.")
@@ -296,14 +294,14 @@ def beyond_the_end_is_kept() -> Planting:
     return rewritten(
         ReplicaFetcher._jump,
         "if answer.log_end_offset < log.end_offset:",
-        "if answer.log_end_offset < log.start_offset:",
+        "if answer.log_end_offset < 0:",
     )
 
 
 @planted("The question for the leader that is lost on its way is not given up.")
 def unsent_questions_are_forgotten() -> Planting:
     return rewritten(
-        ReplicaManager._ask,
-        "self.network.send(message, arrive, lost=lost)",
-        "self.network.send(message, arrive)",
+        ReplicaManager.unanswered,
+        "self._wake_after(hop.key, hop.replica, hop.question.number, timeout_ms)",
+        "pass",
     )

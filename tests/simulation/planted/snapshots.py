@@ -7,10 +7,10 @@ from mockbroker.core.snapshot import capture, logs, restore
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
 
-@planted("The last leader epoch of a log is not captured if nothing was written under it.")
-def last_epoch_is_not_captured() -> Planting:
+@planted("Of the leader epochs of a log only that of its start is captured.")
+def later_epochs_are_not_captured() -> Planting:
     return rewritten(
-        logs.twin_of, "log.epochs.fork(log.end_offset + 1)", "log.epochs.fork(log.end_offset)"
+        logs.twin_of, "log.epochs.fork(log.end_offset + 1)", "log.epochs.fork(log.start_offset + 1)"
     )
 
 
@@ -36,13 +36,13 @@ def followers_are_restored_caught_up() -> Planting:
     return rewritten(
         restore._partition,
         "FollowerState.unknown(\n",
-        "(lambda node_id, **_: FollowerState.caught_up(node_id, kept.log, cluster.now_ms()))(\n",
+        "(lambda n, **_: FollowerState.caught_up(n, partition.log, cluster.runtime.now_ms()))(\n",
     )
 
 
 @planted("Ids that were given out are given out again after a restart.")
 def ids_begin_anew() -> Planting:
-    return rewritten(restore.restore, "cluster.ids.go_beyond(*image.ids)", "pass")
+    return rewritten(restore.restore, "cluster.runtime.ids.go_beyond(*image.ids)", "pass")
 
 
 @planted("Coordinators are not told of the partitions that a restored cluster leads.")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mockbroker.core.groups.offsets import OffsetStore
 from mockbroker.core.log.producer_state import ProducerStates
-from mockbroker.core.txn import loader, marker_sender, markers
+from mockbroker.core.txn import loader, marker_channel_manager, markers
 from mockbroker.core.txn.base import TransactionBase
-from mockbroker.core.txn.gate import _Question
 from mockbroker.core.txn.machine import TransactionalId
-from mockbroker.core.txn.marker_sender import MarkerSender
+from mockbroker.core.txn.marker_channel_manager import MarkerHop, TransactionMarkerChannelManager
 from mockbroker.core.txn.shard import TransactionShard
+from mockbroker.core.txn.verification import _CoordinatorRequest
 from mockbroker_protocol import ErrorCode
 from tests.simulation.planted.planting import Planting, planted, replaced, rewritten
 
@@ -17,7 +17,7 @@ from tests.simulation.planted.planting import Planting, planted, replaced, rewri
 @planted("A producer of an older epoch may end the transaction of a newer one.")
 def zombies_end_transactions() -> Planting:
     return rewritten(
-        TransactionalId._judge_end,
+        TransactionalId._answer_to_end,
         "if end.epoch != self.epoch and not again:",
         "if end.epoch > self.epoch and not again:",
     )
@@ -87,8 +87,8 @@ def ends_do_not_raise_the_epoch() -> Planting:
 def start_ends_nothing() -> Planting:
     return rewritten(
         TransactionalId._on_init,
-        "verdict = self._fence(init, init.server_version, init.spare_id, now_ms)",
-        "verdict = self._renew(init, now_ms)",
+        "answer = self._fence(init, init.server_version, init.spare_id, now_ms)",
+        "answer = self._renew(init, now_ms)",
     )
 
 
@@ -117,23 +117,29 @@ def first_record_counts() -> Planting:
 
 @planted("A marker is not sent again to the next leader.")
 def markers_do_not_follow_leaders() -> Planting:
-    kept = marker_sender.RETRIED - {ErrorCode.NOT_LEADER_OR_FOLLOWER}
-    return replaced(marker_sender, "RETRIED", kept)
+    kept = marker_channel_manager.RETRIED - {ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    return replaced(marker_channel_manager, "RETRIED", kept)
 
 
 @planted("A marker that a leader has refused counts as written.")
 def refused_markers_count() -> Planting:
-    return rewritten(MarkerSender._take_answer, "self._retry(errand)", "self._done(errand)")
+    return rewritten(
+        TransactionMarkerChannelManager.answered, "self.retry(errand)", "self._done(errand)"
+    )
 
 
 @planted("A marker whose answer was lost is not sent again.")
 def lost_markers_stay_lost() -> Planting:
-    return rewritten(MarkerSender._on_sweep, "self._set_out(errand)", "continue")
+    return rewritten(TransactionMarkerChannelManager._on_sweep, "self._set_out(errand)", "continue")
 
 
 @planted("A marker that is lost on its way is forgotten.")
 def unsent_markers_are_forgotten() -> Planting:
-    return rewritten(MarkerSender._set_out, "lost=lambda: self._retry(errand),", "")
+    return rewritten(
+        MarkerHop.unreached,
+        "self._markers.retry(self.errand)",
+        "self._markers.under_way.pop(self.errand, None)",
+    )
 
 
 @planted("Markers are always commits.")
@@ -198,8 +204,8 @@ def verification_always_succeeds() -> Planting:
 @planted("A question to the coordinator that gets no answer is never given up.")
 def gate_waits_for_ever() -> Planting:
     return rewritten(
-        _Question.go,
-        "due_ms, lambda: self._fail(ErrorCode.NETWORK_EXCEPTION)",
+        _CoordinatorRequest.send,
+        "due_ms, lambda: self.fail(ErrorCode.NETWORK_EXCEPTION)",
         "due_ms, lambda: None",
     )
 

@@ -16,6 +16,7 @@ from mockbroker.core.configs.defs.kinds import (
     list_of,
     one_of,
 )
+from mockbroker.core.configs.differences import FAILURE_DETECTION, FETCH_MAKES_WAY
 
 SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("advertised.listeners", LIST, None, list_of(empty=False)),
@@ -70,6 +71,17 @@ SERVER: tuple[ConfigDef, ...] = (
     ConfigDef("metrics.sample.window.ms", LONG, "30000", at_least(1)),
     # Our own, not Kafka's: how long a coordinator reads its log when it takes over,
     ConfigDef("mockbroker.coordinator.load.ms", INT, "0", at_least(0), internal=True),
+    # when the controller notices that a broker has failed,
+    ConfigDef(
+        FAILURE_DETECTION,
+        STRING,
+        "immediate",
+        one_of("immediate", "session"),
+        mode=CLUSTER_WIDE,
+        internal=True,
+    ),
+    # whether a Fetch that waits is answered when its client's next request arrives,
+    ConfigDef(FETCH_MAKES_WAY, BOOLEAN, "true", mode=CLUSTER_WIDE, internal=True),
     # how long new partitions wait for their first leader,
     ConfigDef("mockbroker.partition.creation.ms", INT, "0", at_least(0), internal=True),
     # how followers keep up, and how they find where to cut their logs.
@@ -83,6 +95,8 @@ SERVER: tuple[ConfigDef, ...] = (
         one_of("fetch", "epoch", "hw"),
         internal=True,
     ),
+    # How long the markers of a transaction take, each after the one before.
+    ConfigDef("mockbroker.transaction.marker.delay.ms", INT, "0", at_least(0), internal=True),
     ConfigDef("node.id", INT, None, at_least(0)),
     ConfigDef("num.io.threads", INT, "8", at_least(1), mode=CLUSTER_WIDE),
     ConfigDef("num.network.threads", INT, "3", at_least(1), mode=CLUSTER_WIDE),

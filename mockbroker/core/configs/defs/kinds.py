@@ -1,7 +1,7 @@
 """What a config definition is: a name, a type, a default, and the values it accepts.
 
-Values travel as text. `ConfigDef.parse` gives the typed value and raises ConfigError in the cases
-in which Kafka's ConfigDef and its validators refuse one.
+Values travel as text. `ConfigDef.parse` gives the typed value and raises ConfigValueError in the
+cases in which Kafka's ConfigDef and its validators refuse one, with their message.
 """
 
 from __future__ import annotations
@@ -11,11 +11,18 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from mockbroker.core.errors import ConfigError
+from mockbroker.core.errors import ConfigValueError
 
 ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...] | None
-# Gets the typed value, gives what a value must be instead when it is refused, or None.
-Validator: TypeAlias = Callable[[ConfigValue], str | None]
+
+
+class Validator(NamedTuple):
+    """Which values a config accepts. `valid` says it in words, for the docs. `check` gets the name
+    and the typed value, and raises ConfigValueError with the message of Kafka's validator.
+    """
+
+    valid: str
+    check: Callable[[str, ConfigValue], None]
 
 
 class ConfigType(IntEnum):
@@ -78,12 +85,10 @@ class ConfigDef(NamedTuple):
         return self.type is PASSWORD
 
     def parse(self, text: str | None) -> ConfigValue:
-        """The typed value of `text`, validated; ConfigError names the key and the reason."""
+        """The typed value of `text`, validated. Raises ConfigValueError."""
         value = None if text is None else parse_as(self.name, self.type, text)
         if self.validator is not None:
-            wanted = self.validator(value)
-            if wanted is not None:
-                raise ConfigError(self.name, f"{text!r} is not {wanted}")
+            self.validator.check(self.name, value)
         return value
 
     def default_value(self) -> ConfigValue:
@@ -92,13 +97,13 @@ class ConfigDef(NamedTuple):
 
 
 def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
-    """Turn text into a value of `kind` (ConfigDef.parseType); ConfigError when it is none."""
+    """Turn text into a value of `kind` (ConfigDef.parseType); ConfigValueError when it is none."""
     trimmed = text.strip(_JAVA_TRIMS)
     match kind:
         case ConfigType.BOOLEAN:
             lowered = trimmed.lower()
             if lowered not in ("true", "false"):
-                raise ConfigError(name, f"{text!r} is neither true nor false")
+                raise _invalid(name, text, "Expected value to be either true or false")
             return lowered == "true"
         case ConfigType.INT | ConfigType.SHORT | ConfigType.LONG:
             if re.fullmatch(_INTEGER, trimmed) and len(trimmed) < 64:
@@ -113,7 +118,13 @@ def parse_as(name: str, kind: ConfigType, text: str) -> ConfigValue:
             return tuple(re.split(_COMMA, trimmed)) if trimmed else ()
         case _:
             return trimmed
-    raise ConfigError(name, f"{text!r} is not a number of type {kind.name}")
+    raise _invalid(name, text, f"Not a number of type {kind.name}")
+
+
+def _invalid(name: str, value: ConfigValue, reason: str) -> ConfigValueError:
+    """What Kafka's ConfigException says of a value."""
+    shown = "null" if value is None else to_text(value)
+    return ConfigValueError(name, f"Invalid value {shown} for configuration {name}: {reason}")
 
 
 def to_text(value: ConfigValue) -> str | None:
@@ -148,103 +159,146 @@ def _java_double(value: float) -> str:
 
 def at_least(low: float) -> Validator:
     """Numbers from `low` up."""
-
-    def check(value: ConfigValue) -> str | None:
-        fits = isinstance(value, int | float) and not value < low  # NaN passes, as in Java
-        return None if fits else f"{low} or more"
-
-    return check
+    return Validator(f"{low} or more", _within(low, None))
 
 
 def between(low: float, high: float) -> Validator:
     """Numbers from `low` to `high`, both included."""
+    return Validator(f"between {low} and {high}", _within(low, high))
 
-    def check(value: ConfigValue) -> str | None:
-        fits = isinstance(value, int | float) and not value < low and not value > high
-        return None if fits else f"between {low} and {high}"
+
+def _within(low: float, high: float | None) -> Callable[[str, ConfigValue], None]:
+    def check(name: str, value: ConfigValue) -> None:
+        if not isinstance(value, int | float):
+            raise _invalid(name, value, "Value must be non-null")
+        if value < low:  # NaN passes, as in Java
+            raise _invalid(name, value, f"Value must be at least {low}")
+        if high is not None and value > high:
+            raise _invalid(name, value, f"Value must be no more than {high}")
 
     return check
 
 
-def one_of(*names: str) -> Validator:
+def one_of(*words: str) -> Validator:
     """One of the given words."""
 
-    def check(value: ConfigValue) -> str | None:
-        return None if value in names else f"one of {', '.join(names)}"
+    def check(name: str, value: ConfigValue) -> None:
+        if value not in words:
+            raise _invalid(name, value, f"String must be one of: {', '.join(words)}")
 
-    return check
+    return Validator(f"one of {', '.join(words)}", check)
 
 
-def one_of_ignoring_case(*names: str) -> Validator:
+def one_of_ignoring_case(*words: str) -> Validator:
     """One of the given upper-case words, in any case."""
 
-    def check(value: ConfigValue) -> str | None:
-        fits = isinstance(value, str) and value.upper() in names
-        return None if fits else f"one of {', '.join(names)}"
+    def check(name: str, value: ConfigValue) -> None:
+        if not isinstance(value, str) or value.upper() not in words:
+            known = ", ".join(words)
+            raise _invalid(name, value, f"String must be one of (case insensitive): {known}")
 
-    return check
+    return Validator(f"one of {', '.join(words)}", check)
 
 
-def list_of(*names: str, empty: bool = True) -> Validator:
+def list_of(*words: str, empty: bool = True) -> Validator:
     """A list without duplicates or empty items, of the given words if there are any.
 
     Null passes unless there are words.
     """
 
-    def check(value: ConfigValue) -> str | None:
+    def check(name: str, value: ConfigValue) -> None:
+        config = f"Configuration '{name}'"
         if value is None:
-            return "a list" if names else None
+            if words:
+                raise ConfigValueError(name, f"{config} values must not be null.")
+            return
         assert isinstance(value, tuple)
         if not value and not empty:
-            return "a list of one item or more"
+            known = f"[{', '.join(words)}]" if words else "any non-empty value"
+            reason = f"{config} must not be empty. Valid values include: {known}"
+            raise ConfigValueError(name, reason)
         if len(set(value)) != len(value):
-            return "a list without duplicates"
-        if not all(value):
-            return "a list without empty items"
-        if names and not set(value) <= set(names):
-            return f"a list of {', '.join(names)}"
-        return None
+            raise ConfigValueError(name, f"{config} values must not be duplicated.")
+        for item in value:
+            if not item:
+                raise ConfigValueError(name, f"{config} values must not be empty.")
+            if words and item not in words:
+                raise _invalid(name, item, f"String must be one of: {', '.join(words)}")
 
-    return check
+    size = "" if empty else "one item or more, "
+    return Validator(
+        f"{size}a list of {', '.join(words)}" if words else f"{size}no duplicates", check
+    )
 
 
-def NON_EMPTY(value: ConfigValue) -> str | None:  # noqa: N802 - reads as a table cell
+def _check_non_empty(name: str, value: ConfigValue) -> None:
     """A string of at least one character, or null."""
-    return "a non-empty string" if value == "" else None
+    if value == "":
+        raise _invalid(name, value, "String must be non-empty")
 
 
-def GZIP_LEVEL(value: ConfigValue) -> str | None:  # noqa: N802
+NON_EMPTY = Validator("a non-empty string", _check_non_empty)
+
+
+def _check_gzip_level(name: str, value: ConfigValue) -> None:
     """1 to 9, or -1 for the codec's own default."""
-    fits = isinstance(value, int) and (value == -1 or 1 <= value <= 9)
-    return None if fits else "between 1 and 9, or -1"
+    if not isinstance(value, int) or not (value == -1 or 1 <= value <= 9):
+        raise _invalid(name, value, "Value must be between 1 and 9 or equal to -1")
+
+
+GZIP_LEVEL = Validator("between 1 and 9, or -1", _check_gzip_level)
 
 
 _REPLICA = r"([0-9]+:[0-9]+)?"
 
 
-def THROTTLED_REPLICAS(value: ConfigValue) -> str | None:  # noqa: N802
+def _check_throttled_replicas(name: str, value: ConfigValue) -> None:
     """`*`, or partition:broker pairs (ThrottledReplicaListValidator)."""
     assert isinstance(value, tuple)
-    fits = value == ("*",) or all(re.fullmatch(_REPLICA, item) for item in value)
-    return None if fits else "* or a list of partition:broker pairs"
+    if value != ("*",) and not all(re.fullmatch(_REPLICA, item) for item in value):
+        raise _invalid(
+            name,
+            f"[{', '.join(value)}]",
+            f"{name} must be the literal '*' or a list of replicas in the following format: "
+            "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+        )
+
+
+THROTTLED_REPLICAS = Validator("* or a list of partition:broker pairs", _check_throttled_replicas)
 
 
 _HOST_PORT = r"\[?[0-9a-zA-Z\-._%:]+\]?:[0-9]+"
 _VOTER = r"[0-9]+@[0-9a-zA-Z\-._%:\[\]]+:[0-9]+"
 
 
-def HOST_PORTS(value: ConfigValue) -> str | None:  # noqa: N802
+def _check_host_ports(name: str, value: ConfigValue) -> None:
     """A list of host:port."""
     assert isinstance(value, tuple)
-    fits = all(re.fullmatch(_HOST_PORT, item) for item in value)
-    return None if fits else "a list of host:port"
+    for item in value:
+        if re.fullmatch(_HOST_PORT, item) is None:
+            raise ConfigValueError(
+                name,
+                f"Failed to parse host name from {item} for the configuration {name}. Each entry "
+                'should be in the form "{host}:{port}"',
+            )
 
 
-def QUORUM_VOTERS(value: ConfigValue) -> str | None:  # noqa: N802
+HOST_PORTS = Validator("a list of host:port", _check_host_ports)
+
+
+def _check_quorum_voters(name: str, value: ConfigValue) -> None:
     """A list of id@host:port."""
     assert isinstance(value, tuple)
-    fits = all(re.fullmatch(_VOTER, item) for item in value)
-    return None if fits else "a list of id@host:port"
+    form = "Each entry should be in the form `{id}@{host}:{port}`."
+    for item in value:
+        if item.count("@") != 1:
+            raise ConfigValueError(name, f"Invalid configuration value for {name}. {form}")
+        if re.fullmatch(_VOTER, item) is None:
+            reason = f"Failed to parse host name from entry {item} for the configuration {name}."
+            raise ConfigValueError(name, f"{reason} {form}")
+
+
+QUORUM_VOTERS = Validator("a list of id@host:port", _check_quorum_voters)
 
 
 _DURATION = (
@@ -253,9 +307,19 @@ _DURATION = (
 )
 
 
-def SHARE_OFFSET_RESET(value: ConfigValue) -> str | None:  # noqa: N802
+def _check_share_offset_reset(name: str, value: ConfigValue) -> None:
     """`earliest`, `latest` or an ISO-8601 duration back from now (KIP-932)."""
-    fits = value in ("earliest", "latest") or (
-        isinstance(value, str) and re.fullmatch(_DURATION, value)
-    )
-    return None if fits else "earliest, latest or by_duration:PnDTnHnMnS"
+    if value in ("earliest", "latest"):
+        return
+    if not isinstance(value, str) or re.fullmatch(_DURATION, value) is None:
+        raise _invalid(
+            name,
+            value,
+            f"Invalid value `{value}` for configuration {name}. The value must be either "
+            "'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
+        )
+
+
+SHARE_OFFSET_RESET = Validator(
+    "earliest, latest or by_duration:PnDTnHnMnS", _check_share_offset_reset
+)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 
-from mockbroker.core.faults.layouts import Layout
 from mockbroker.core.faults.partial import (
+    NO_TOPIC,
     Selection,
+    Topic,
     fresh,
-    id_of,
-    index_of,
-    name_of,
+    in_row,
     selected_partitions,
 )
+from mockbroker.core.faults.rows import Rows, every
+from mockbroker.core.validation import nearest
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.declare import Array, Scalar, Shape
 
@@ -30,15 +31,15 @@ def error_code(name: str | int) -> ErrorCode:
     try:
         return ErrorCode[name.upper()]
     except KeyError:
-        near = get_close_matches(name.upper(), ErrorCode.__members__, 1, 0.5)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
+        hint = nearest(name, ErrorCode.__members__, listed=False)
         raise ValueError(f"unknown error code {name!r}{hint}") from None
 
 
 class Error(msgspec.Struct, frozen=True):
     """The request is answered with an error before anything of it is applied.
 
-    With `topic` or `partition` in the match, only for those partitions; the others are served.
+    With `topic` or `partition` in the match, only for those partitions; the others are served. So
+    it is with `group` and `transactional_id`, where a request names several.
     """
 
     SHORT: ClassVar[str] = "code"
@@ -79,8 +80,9 @@ class RecordErrors(msgspec.Struct, frozen=True):
 class Rewrite(msgspec.Struct, frozen=True):
     """Fields of the decoded answer get other values, by path: `topics[].partitions[].offset`.
 
-    With `topic` or `partition` in the match, only in those topics and partitions. `request` does
-    the same to the request before it is applied.
+    With `topic` or `partition` in the match, only in those topics and partitions, and with `group`
+    or `transactional_id` only in what is of those. `request` does the same to the request before it
+    is applied.
     """
 
     answer: dict[str, object] = {}
@@ -95,7 +97,7 @@ class Rewrite(msgspec.Struct, frozen=True):
 
 
 def with_record_errors(
-    response: Any, layout: Layout, selection: Selection, effect: RecordErrors
+    response: Any, layout: Sequence[Rows], selection: Selection, effect: RecordErrors
 ) -> Any:
     """A Produce answer of refused partitions that names single records."""
     from mockbroker_protocol.messages.produce import BatchIndexAndErrorMessage
@@ -112,39 +114,44 @@ def with_record_errors(
 # -- rewriting -------------------------------------------------------------------------------------
 
 
-def rewritten(message: Any, layout: Layout, selection: Selection, fields: dict[str, object]) -> Any:
+def rewritten(
+    message: Any, layout: Sequence[Rows], selection: Selection, fields: dict[str, object]
+) -> Any:
     """A copy of a message with other values at these paths."""
     changed = fresh(message)
+    rows = {each.whole_path: each for each in every(layout)} if selection.limited else {}
     for path, value in fields.items():
         steps = path.replace("[]", "").split(".")
-        changed = _set(changed, layout, selection, steps, (), value)
+        changed = _set(changed, _Rewriting(rows, selection, value), steps, (), NO_TOPIC)
     return changed
 
 
+class _Rewriting(NamedTuple):
+    rows: dict[tuple[str, ...], Rows]
+    selection: Selection
+    value: object
+
+
 def _set(
-    struct: Any,
-    layout: Layout,
-    selection: Selection,
-    steps: list[str],
-    above: tuple[str, ...],
-    value: object,
+    struct: Any, how: _Rewriting, steps: list[str], above: tuple[str, ...], topic: Topic
 ) -> Any:
+    """A struct with the value at these steps, in the rows that are selected."""
     name, rest = steps[0], steps[1:]
     here = (*above, name)
     if not rest:
-        return _replace(struct, name, value)
+        return _replace(struct, name, how.value)
     inner = getattr(struct, name)
-    if isinstance(inner, list):
-        made: Any = [
-            _set(item, layout, selection, rest, here, value)
-            if _selected(struct, item, layout, selection, here)
-            else item
-            for item in inner
-        ]
-    elif inner is None:
+    if inner is None:
         return struct
-    else:
-        made = _set(inner, layout, selection, rest, here, value)
+    if not isinstance(inner, list):
+        return _replace(struct, name, _set(inner, how, rest, here, topic))
+    rows = how.rows.get(here)
+    made = [
+        _set(item, how, rest, here, topic if rows is None else in_row(rows, item, topic))
+        if rows is None or how.selection.fits(rows, item, topic)
+        else item
+        for item in inner
+    ]
     return _replace(struct, name, made)
 
 
@@ -153,22 +160,6 @@ def _replace(struct: Any, name: str, value: object) -> Any:
         return msgspec.structs.replace(struct, **{name: value})
     setattr(struct, name, value)
     return struct
-
-
-def _selected(
-    parent: Any, item: Any, layout: Layout, selection: Selection, path: tuple[str, ...]
-) -> bool:
-    """Whether an element of an array is to be rewritten: topics and partitions only if selected."""
-    if not selection.limited:
-        return True
-    for array in layout.topics:
-        if path == array.path:
-            return selection.partitions(name_of(item, array), id_of(item, array)) is not None
-        if array.partitions and array.number and path == (*array.path, array.partitions):
-            return selection.has(
-                name_of(parent, array), id_of(parent, array), index_of(item, array)
-            )
-    return True
 
 
 _TYPES: dict[Scalar, tuple[type, ...]] = {

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from mockbroker.core.faults.convert import Ms
+from mockbroker.core.validation import Ms
 
 
 class RefuseConnection(msgspec.Struct, frozen=True):

@@ -10,8 +10,8 @@ from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from mockbroker.core.faults.convert import Count, Ms, Positive, Probability
 from mockbroker.core.ids import IdSource
+from mockbroker.core.validation import Count, Ms, Positive, Probability
 
 _SLICE_BYTES = 1024
 

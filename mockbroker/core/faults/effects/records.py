@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from mockbroker.core.faults.convert import Count, Positive
-from mockbroker.core.faults.layouts import Layout
 from mockbroker.core.faults.partial import Selection, fresh, selected_partitions
+from mockbroker.core.faults.rows import Rows
 from mockbroker.core.log.compacted_batch import emptied, rebuild
+from mockbroker.core.validation import Count, Positive
 from mockbroker_protocol.records import (
     BatchHeader,
     RecordsError,
@@ -68,7 +68,7 @@ class HideRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_records(
-    message: Any, layout: Layout, selection: Selection, change: Callable[[bytes], bytes]
+    message: Any, layout: Sequence[Rows], selection: Selection, change: Callable[[bytes], bytes]
 ) -> Any:
     """A copy of a Produce or of a Fetch's answer with the records of its partitions changed."""
     changed = fresh(message)

@@ -25,7 +25,7 @@ from mockbroker.core.faults.effects.delivery import (
     Throttle,
     TruncateReply,
 )
-from mockbroker.core.faults.effects.lies import LieApiVersions, LieMetadata
+from mockbroker.core.faults.effects.falsify import FalsifyApiVersions, FalsifyMetadata
 from mockbroker.core.faults.effects.records import CorruptBatch, DuplicateRecords, HideRecords
 
 EFFECTS: dict[str, type[msgspec.Struct]] = {
@@ -51,7 +51,7 @@ EFFECTS: dict[str, type[msgspec.Struct]] = {
     "stall_handshake": StallHandshake,
     "fail_reauthentication": FailReauthentication,
     "expire_credential": ExpireCredential,
-    "lie_api_versions": LieApiVersions,
-    "lie_metadata": LieMetadata,
+    "falsify_api_versions": FalsifyApiVersions,
+    "falsify_metadata": FalsifyMetadata,
     "observe": Observe,
 }

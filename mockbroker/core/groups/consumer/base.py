@@ -12,7 +12,7 @@ of 5 and of 5,000.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -40,15 +40,18 @@ from mockbroker.core.groups.consumer.states import (
 )
 from mockbroker.core.groups.consumer.timers import MemberTimers
 from mockbroker.core.groups.consumer.topics import TopicSource
+from mockbroker.core.groups.group import CONSUMER, CONSUMER_PROTOCOL_TYPE, commit_age_ms
 from mockbroker.core.hashing.java_hash import string_hash
 
-FIRST_EPOCH = 1
-NO_ASSIGNMENT_EPOCH = -1
+if TYPE_CHECKING:
+    from mockbroker.core.groups.offsets import OffsetAndMetadata
+
+FIRST_EPOCH = 1  # of a group and of its target assignment (TargetAssignmentMetadata.INITIAL)
 NO_VERSION = -1
 
 
 class ConsumerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The configuration as far as one group looks at it: its own group configs
+    """The configuration of one group: its own group configs
     (`consumer.session.timeout.ms`, …) where it has any, else the brokers' (`group.consumer.…`).
     """
 
@@ -77,10 +80,12 @@ class Counter(dict[str, int]):
 class ConsumerGroupBase:
     """Public attributes are for reading."""
 
+    group_type: ClassVar[str] = CONSUMER
+
     __slots__ = (
         "_names",
         "_out",
-        "_owner_epochs",
+        "_partition_epochs",
         "_regex_topics",
         "_seen_version",
         "_timers",
@@ -108,7 +113,7 @@ class ConsumerGroupBase:
         self.topics = topics
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
-        self.assignment_epoch = NO_ASSIGNMENT_EPOCH
+        self.assignment_epoch = FIRST_EPOCH
         self.assignment_timestamp_ms = 0  # 0: not known, the next one need not wait
         self.members: dict[str, ConsumerMember] = {}
         self.static: dict[str, str] = {}  # instance id -> member id
@@ -121,12 +126,12 @@ class ConsumerGroupBase:
         self.dead = False
         self._names = Counter()  # members by topic name
         self._regex_topics = Counter()  # resolved regexes by topic name
-        self._owner_epochs: dict[bytes, dict[int, int]] = {}
+        self._partition_epochs: dict[bytes, dict[int, int]] = {}
         self._seen_version = NO_VERSION  # of the metadata, when the hash was last compared
         self._timers = MemberTimers()
         self._out: list[Effect] = []
 
-    # -------------------------------------------------------------------------------- questions
+    # ----------------------------------------------------------------------------------- queries
 
     @property
     def state(self) -> GroupState:
@@ -135,6 +140,22 @@ class ConsumerGroupBase:
         reconciled = all(m.is_reconciled(self.assignment_epoch) for m in self.members.values())
         facts = GroupFacts(bool(self.members), self.epoch <= self.assignment_epoch, reconciled)
         return GROUP_STATES[facts]
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def protocol_type(self) -> str:
+        return CONSUMER_PROTOCOL_TYPE
+
+    @property
+    def protocol(self) -> str | None:
+        return self.preferred_assignor()
+
+    @property
+    def generation_or_epoch(self) -> int:
+        return self.epoch
 
     def is_empty(self) -> bool:
         return not self.members
@@ -146,13 +167,17 @@ class ConsumerGroupBase:
     def subscribed_names(self) -> set[str]:
         return {*self._names, *self._regex_topics}
 
+    def offset_age(self) -> Callable[[OffsetAndMetadata], int] | None:
+        """From the commit, whatever became of the group."""
+        return commit_age_ms
+
     def preferred_assignor(self) -> str:
         """The assignor that most members ask for, or the first that the brokers offer."""
-        return favourite(self.assignors) or self.settings.assignors[0]
+        return most_used(self.assignors) or self.settings.assignors[0]
 
-    def owner_epoch(self, topic_id: bytes, partition: int) -> int:
+    def current_partition_epoch(self, topic_id: bytes, partition: int) -> int:
         """The epoch at which some member owns the partition; -1 when nobody does."""
-        return self._owner_epochs.get(topic_id, {}).get(partition, NO_EPOCH)
+        return self._partition_epochs.get(topic_id, {}).get(partition, NO_EPOCH)
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
         member_id = self.static.get(instance_id) if instance_id is not None else None
@@ -187,7 +212,7 @@ class ConsumerGroupBase:
         if change.member is None:
             if old is not None:
                 del self.members[change.member_id]
-                self._exchange(old, None)
+                self._update_indexes(old, None)
             return
         # Epochs and partitions have changes of their own.
         base = old or ConsumerMember(member_id=change.member_id)
@@ -200,10 +225,10 @@ class ConsumerGroupBase:
             revoking=base.revoking,
         )
         self.members[change.member_id] = new
-        self._exchange(old, new)
+        self._update_indexes(old, new)
 
     def _apply_target_epoch(self, change: TargetEpochChange) -> None:
-        self.assignment_epoch = NO_ASSIGNMENT_EPOCH if change.epoch is None else change.epoch
+        self.assignment_epoch = FIRST_EPOCH if change.epoch is None else change.epoch
         self.assignment_timestamp_ms = change.timestamp_ms
 
     def _apply_target(self, change: TargetChange) -> None:
@@ -231,7 +256,7 @@ class ConsumerGroupBase:
                 revoking=current.revoking,
             )
         self.members[change.member_id] = new
-        self._exchange(old, new)
+        self._update_indexes(old, new)
 
     def _apply_regex(self, change: RegexChange) -> None:
         old = self.resolved.pop(change.regex, None)
@@ -242,20 +267,20 @@ class ConsumerGroupBase:
             for topic in change.resolved.topics:
                 self._regex_topics.count(topic, 1)
 
-    def _exchange(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+    def _update_indexes(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         """Bring the counts and reverse maps up to date."""
         if old is not None:
             self._count(old, -1)
             if old.instance_id is not None and (self.static.get(old.instance_id) == old.member_id):
                 del self.static[old.instance_id]
-            self._free(old.assigned, old.epoch)
-            self._free(old.revoking, old.epoch)
+            self._remove_partition_epochs(old.assigned, old.epoch)
+            self._remove_partition_epochs(old.revoking, old.epoch)
         if new is not None:
             self._count(new, 1)
             if new.instance_id is not None:
                 self.static[new.instance_id] = new.member_id
-            self._own(new.assigned, new.epoch)
-            self._own(new.revoking, new.epoch)
+            self._add_partition_epochs(new.assigned, new.epoch)
+            self._add_partition_epochs(new.revoking, new.epoch)
 
     def _count(self, member: ConsumerMember, by: int) -> None:
         for name in member.topic_names:
@@ -267,9 +292,9 @@ class ConsumerGroupBase:
             for name, _ in member.classic.protocols:
                 self.classic_protocols.count(name, by)
 
-    def _free(self, owned: Owned, epoch: int) -> None:
+    def _remove_partition_epochs(self, owned: Owned, epoch: int) -> None:
         for topic_id, partitions in owned.items():
-            epochs = self._owner_epochs.get(topic_id)
+            epochs = self._partition_epochs.get(topic_id)
             if epochs is None:
                 continue
             for partition in partitions:
@@ -277,16 +302,16 @@ class ConsumerGroupBase:
                 if epochs.get(partition) == epoch:
                     del epochs[partition]
             if not epochs:
-                del self._owner_epochs[topic_id]
+                del self._partition_epochs[topic_id]
 
-    def _own(self, owned: Owned, epoch: int) -> None:
+    def _add_partition_epochs(self, owned: Owned, epoch: int) -> None:
         for topic_id, partitions in owned.items():
-            self._owner_epochs.setdefault(topic_id, {}).update(dict.fromkeys(partitions, epoch))
+            self._partition_epochs.setdefault(topic_id, {}).update(dict.fromkeys(partitions, epoch))
 
 
-def favourite(counts: Mapping[str, int]) -> str | None:
-    """What is there most often."""
-    # Of equals the one that Java's hash map comes upon first.
+def most_used(counts: Mapping[str, int]) -> str | None:
+    """The key with the highest count."""
+    # Among equals, the first one in the iteration order of Java's HashMap.
     return max(hash_order(counts, string_hash), key=counts.__getitem__, default=None)
 
 

@@ -12,7 +12,12 @@ from __future__ import annotations
 
 import msgspec
 
-from mockbroker.core.groups.consumer.events import Answer, Change, Downgrade, SetTimer, TimerKind
+from mockbroker.core.groups.consumer.events import (
+    Change,
+    Downgrade,
+    SetTimer,
+    TimerKind,
+)
 from mockbroker.core.groups.consumer.leaving import ConsumerGroupLeaving
 from mockbroker.core.groups.consumer.members import (
     NO_EPOCH,
@@ -36,13 +41,13 @@ from mockbroker.core.groups.events import (
     Leave,
     LeaveResult,
     LeftMember,
+    Reply,
     Sync,
     SyncResult,
 )
+from mockbroker.core.groups.group import CONSUMER_PROTOCOL_TYPE
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.exceptions import DecodeError
-
-CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
 class ConsumerGroupClassic(ConsumerGroupLeaving):
@@ -56,17 +61,17 @@ class ConsumerGroupClassic(ConsumerGroupLeaving):
         member_id = join.member_id or join.new_member_id
         try:
             self._check_migration()
-            self._check_room(member_id)
+            self._check_group_size(member_id)
             self._check_protocols(join)
             if join.member_id_required and not join.member_id and join.instance_id is None:
                 result = JoinResult(error=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
-                self._out.append(Answer(join.slot, result))
+                self._out.append(Reply(join.slot, result))
                 return
             draft = self._draft_join(join, member_id, now_ms)
         except Refused as refused:
             self._forget_version()
             result = JoinResult(error=refused.error, member_id=NO_MEMBER_ID)
-            self._out.append(Answer(join.slot, result))
+            self._out.append(Reply(join.slot, result))
             return
         if draft is not None:
             self._finish_join(join, draft, now_ms)
@@ -106,7 +111,7 @@ class ConsumerGroupClassic(ConsumerGroupLeaving):
             classic=ClassicMember(join.session_timeout_ms, join.protocols),
         )
         draft = Draft(before, after, changes, [], self.epoch)
-        self._note_member(draft, now_ms, classic=True)
+        self._update_member(draft, now_ms, classic=True)
         reported = self._owned_by(subscription)
         former = self.static_member(join.instance_id)
         if former is not None and self._may_downgrade(frozenset({former.member_id}), joining=1):
@@ -123,7 +128,7 @@ class ConsumerGroupClassic(ConsumerGroupLeaving):
             SetTimer(TimerKind.SESSION, member_id, now_ms + join.session_timeout_ms),
             SetTimer(TimerKind.SYNC, member_id, now_ms + join.rebalance_timeout_ms),
         )
-        self._submit(draft, Answer(join.slot, _joined(draft.after)))
+        self._submit(draft, Reply(join.slot, _joined(draft.after)))
 
     def _downgrade_with(self, join: Join, draft: Draft, reported: Reported, now_ms: int) -> None:
         """The last member of the new protocol is back as a classic one."""
@@ -136,7 +141,7 @@ class ConsumerGroupClassic(ConsumerGroupLeaving):
             Downgrade(
                 joining=draft.after,
                 rebalance="the target assignment is out of date" if stale else None,
-                answer=Answer(join.slot, _joined(draft.after)),
+                answer=Reply(join.slot, _joined(draft.after)),
             )
         )
 
@@ -162,7 +167,7 @@ class ConsumerGroupClassic(ConsumerGroupLeaving):
                 self._expect_join(member, now_ms)
                 raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
         except Refused as refused:
-            self._out.append(Answer(sync.slot, SyncResult(error=refused.error)))
+            self._out.append(Reply(sync.slot, SyncResult(error=refused.error)))
             return
         self._timers.set(SetTimer(TimerKind.SYNC, member.member_id, None))
         self._renew_classic(member, classic, now_ms)
@@ -172,21 +177,21 @@ class ConsumerGroupClassic(ConsumerGroupLeaving):
             protocol_name=sync.protocol_name,
             assignment=assignment_blob(self.topics, member.assigned, classic.protocols[0][1]),
         )
-        self._out.append(Answer(sync.slot, result))
+        self._out.append(Reply(sync.slot, result))
 
-    def _on_heartbeat(self, beat: Heartbeat, now_ms: int) -> None:
+    def _on_heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> None:
         try:
-            member, classic = self._classic_member(beat.member_id, beat.instance_id)
-            if beat.generation != member.epoch:
+            member, classic = self._classic_member(heartbeat.member_id, heartbeat.instance_id)
+            if heartbeat.generation != member.epoch:
                 raise Refused(ErrorCode.ILLEGAL_GENERATION)
             self._renew_classic(member, classic, now_ms)
             if self._must_rejoin(member):
                 self._expect_join(member, now_ms)
                 raise Refused(ErrorCode.REBALANCE_IN_PROGRESS)
         except Refused as refused:
-            self._out.append(Answer(beat.slot, HeartbeatResult(refused.error)))
+            self._out.append(Reply(heartbeat.slot, HeartbeatResult(refused.error)))
             return
-        self._out.append(Answer(beat.slot, HeartbeatResult(NONE)))
+        self._out.append(Reply(heartbeat.slot, HeartbeatResult(NONE)))
 
     def _must_rejoin(self, member: ConsumerMember) -> bool:
         """There is a newer target, something to give up, or nothing left to wait for."""
@@ -198,7 +203,10 @@ class ConsumerGroupClassic(ConsumerGroupLeaving):
         """Whether others still own some of what the member is to have."""
         for topic_id, partitions in self.targets.get(member.member_id, {}).items():
             mine = member.assigned.get(topic_id, {})
-            if any(p not in mine and self.owner_epoch(topic_id, p) != NO_EPOCH for p in partitions):
+            if any(
+                p not in mine and self.current_partition_epoch(topic_id, p) != NO_EPOCH
+                for p in partitions
+            ):
                 return True
         return False
 
@@ -242,7 +250,7 @@ class ConsumerGroupClassic(ConsumerGroupLeaving):
             except Refused as refused:
                 error = refused.error
             left.append(LeftMember(leaver.member_id, leaver.instance_id, error))
-        answer = Answer(leave.slot, LeaveResult(NONE, tuple(left)))
+        answer = Reply(leave.slot, LeaveResult(NONE, tuple(left)))
         if gone:
             self._fence(frozenset(gone), answer)
         else:

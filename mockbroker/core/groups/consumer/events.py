@@ -1,4 +1,4 @@
-"""What a consumer group is told, what it wants done, and what of it is written down.
+"""The events, effects and stored changes of a consumer group.
 
 All are frozen. A group never changes its state by itself: it works out *changes*, each of which is
 one record of `__consumer_offsets`, and asks for them to be stored. Once they are, they are applied;
@@ -17,37 +17,8 @@ import msgspec
 
 from mockbroker.core.groups.consumer.members import ConsumerMember
 from mockbroker.core.groups.consumer.states import MemberState
-from mockbroker.core.groups.events import (
-    HeartbeatResult,
-    JoinResult,
-    LeaveResult,
-    SyncResult,
-)
+from mockbroker.core.groups.events import Reply
 from mockbroker_protocol import ErrorCode
-
-# -------------------------------------------------------------------------------------- results
-
-
-class ConsumerResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a ConsumerGroupHeartbeat; no assignment (None) means: as I told you before."""
-
-    error: ErrorCode = ErrorCode.NONE
-    message: str | None = None
-    member_id: str | None = None
-    epoch: int = 0
-    heartbeat_interval_ms: int = 0
-    assignment: Mapping[bytes, tuple[int, ...]] | None = None
-
-
-Result: TypeAlias = ConsumerResult | JoinResult | SyncResult | HeartbeatResult | LeaveResult
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """Give `result` to the request that waits in `slot`."""
-
-    slot: object
-    result: Result
-
 
 # --------------------------------------------------------------------------------------- events
 
@@ -242,7 +213,7 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     changes: tuple[Change, ...]
-    answer: Answer | None = None
+    answer: Reply | None = None
     timers: tuple[SetTimer, ...] = ()
     retry: SetTimer | None = None
 
@@ -263,8 +234,8 @@ class Downgrade(msgspec.Struct, frozen=True, kw_only=True):
     leaving: frozenset[str] = frozenset()
     joining: ConsumerMember | None = None
     rebalance: str | None
-    answer: Answer | None
+    answer: Reply | None
     retry: SetTimer | None = None
 
 
-Effect: TypeAlias = Answer | Store | ResolveRegexes | Downgrade
+Effect: TypeAlias = Reply | Store | ResolveRegexes | Downgrade

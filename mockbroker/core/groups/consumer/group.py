@@ -22,20 +22,18 @@ import msgspec
 from mockbroker.core.groups.consumer.base import ConsumerSettings
 from mockbroker.core.groups.consumer.classic import ConsumerGroupClassic
 from mockbroker.core.groups.consumer.events import (
-    Answer,
     Change,
     ConsumerHeartbeat,
     ConsumerLeave,
-    ConsumerResult,
     Effect,
     RegexesResolved,
-    Result,
     SetTimer,
     Store,
     Stored,
     TimerKind,
 )
 from mockbroker.core.groups.consumer.members import ConsumerMember
+from mockbroker.core.groups.consumer.records import record_of
 from mockbroker.core.groups.consumer.states import (
     DELETE_ANSWERS,
     JOIN_EPOCH,
@@ -45,6 +43,7 @@ from mockbroker.core.groups.consumer.steps import NONE, Draft, Refused
 from mockbroker.core.groups.consumer.timers import MemberTimer
 from mockbroker.core.groups.events import (
     NO_MEMBER_ID,
+    ConsumerResult,
     Delete,
     Heartbeat,
     HeartbeatResult,
@@ -53,11 +52,14 @@ from mockbroker.core.groups.events import (
     Leave,
     LeaveResult,
     Loaded,
+    Reply,
+    Result,
     Sync,
     SyncResult,
     Tick,
     Unload,
 )
+from mockbroker.core.groups.records import KeyValue
 from mockbroker_protocol import ErrorCode
 
 __all__ = ["ConsumerGroup", "ConsumerSettings"]
@@ -85,46 +87,48 @@ class ConsumerGroup(ConsumerGroupClassic):
 
     # ---------------------------------------------------------------------- heartbeat of a member
 
-    def _on_consumer_heartbeat(self, beat: ConsumerHeartbeat, now_ms: int) -> None:
+    def _on_consumer_heartbeat(self, heartbeat: ConsumerHeartbeat, now_ms: int) -> None:
         try:
-            self._check_room(beat.member_id)
-            draft = self._draft(beat)
-            self._note_member(draft, now_ms)
+            self._check_group_size(heartbeat.member_id)
+            draft = self._draft(heartbeat)
+            self._update_member(draft, now_ms)
             self._update_target(draft, now_ms)
-            self._reconcile(draft, beat.reported, now_ms)
+            self._reconcile(draft, heartbeat.reported, now_ms)
         except Refused as refused:
             self._forget_version()
             result = ConsumerResult(error=refused.error, message=refused.message)
-            self._out.append(Answer(beat.slot, result))
+            self._out.append(Reply(heartbeat.slot, result))
             return
         session_ms = now_ms + self.settings.session_timeout_ms
-        draft.timers.append(SetTimer(TimerKind.SESSION, beat.member_id, session_ms))
-        self._submit(draft, Answer(beat.slot, self._told(beat, draft)))
-        self._look_up(draft)
+        draft.timers.append(SetTimer(TimerKind.SESSION, heartbeat.member_id, session_ms))
+        self._submit(draft, Reply(heartbeat.slot, self._heartbeat_result(heartbeat, draft)))
+        self._request_regex_resolution(draft)
 
-    def _draft(self, beat: ConsumerHeartbeat) -> Draft:
-        joins = beat.epoch == JOIN_EPOCH
+    def _draft(self, heartbeat: ConsumerHeartbeat) -> Draft:
+        joins = heartbeat.epoch == JOIN_EPOCH
         changes: list[Change] = []
-        if beat.instance_id is None:
-            before = self._dynamic(beat.member_id, create=joins)
-            self._check_epoch(before, beat.epoch, beat.reported)
+        if heartbeat.instance_id is None:
+            before = self._dynamic(heartbeat.member_id, create=joins)
+            self._check_epoch(before, heartbeat.epoch, heartbeat.reported)
         elif joins:
-            before = self._joining_static(beat.member_id, beat.instance_id, changes, classic=False)
+            before = self._joining_static(
+                heartbeat.member_id, heartbeat.instance_id, changes, classic=False
+            )
         else:
-            before = self._known_static(beat.member_id, beat.instance_id)
-            self._check_epoch(before, beat.epoch, beat.reported)
-        return Draft(before, _updated(before, beat), changes, [], self.epoch)
+            before = self._known_static(heartbeat.member_id, heartbeat.instance_id)
+            self._check_epoch(before, heartbeat.epoch, heartbeat.reported)
+        return Draft(before, _updated(before, heartbeat), changes, [], self.epoch)
 
-    def _told(self, beat: ConsumerHeartbeat, draft: Draft) -> ConsumerResult:
+    def _heartbeat_result(self, heartbeat: ConsumerHeartbeat, draft: Draft) -> ConsumerResult:
         """The answer; it has the assignment only if the member asks for it or if it changed."""
         after = draft.after
         full = (
-            beat.rebalance_timeout_ms is not None
-            and (beat.topic_names is not None or beat.regex is not None)
-            and beat.reported is not None
+            heartbeat.rebalance_timeout_ms is not None
+            and (heartbeat.topic_names is not None or heartbeat.regex is not None)
+            and heartbeat.reported is not None
         )
         shown = None
-        if beat.epoch == JOIN_EPOCH or full or after.assigned != draft.before.assigned:
+        if heartbeat.epoch == JOIN_EPOCH or full or after.assigned != draft.before.assigned:
             shown = {topic_id: tuple(sorted(ps)) for topic_id, ps in after.assigned.items()}
         return ConsumerResult(
             member_id=after.member_id,
@@ -144,7 +148,7 @@ class ConsumerGroup(ConsumerGroupClassic):
             return
         self._forget_version()
         if store.answer is not None:
-            self._out.append(Answer(store.answer.slot, _failed(store.answer.result, stored.error)))
+            self._out.append(Reply(store.answer.slot, _failed(store.answer.result, stored.error)))
         elif store.retry is not None:
             retry = msgspec.structs.replace(store.retry, deadline_ms=now_ms + RETRY_MS)
             self._timers.set(retry)
@@ -169,7 +173,7 @@ class ConsumerGroup(ConsumerGroupClassic):
         member = self.members.get(timer.member_id)
         return member is not None and timer.member_epoch in (None, member.epoch)
 
-    def adopt(self, changes: Iterable[Change], now_ms: int) -> None:
+    def start_upgraded(self, changes: Iterable[Change], now_ms: int) -> None:
         """Begin with the members of a classic group, whose sessions go on."""
         self.apply(changes)
         for member in self.members.values():
@@ -196,8 +200,14 @@ class ConsumerGroup(ConsumerGroupClassic):
         self._out.append(Store(changes=self.tombstones()))
 
     def check_delete(self) -> ErrorCode:
-        """Whether DeleteGroups may delete the group."""
         return DELETE_ANSWERS[self.state]
+
+    def check_offset_delete(self) -> ErrorCode:
+        """Only what members subscribe to stays."""
+        return NONE
+
+    def tombstone_records(self) -> list[KeyValue]:
+        return [record_of(self.group_id, change) for change in self.tombstones()]
 
     # ------------------------------------------------------------------------------------ offsets
 
@@ -206,6 +216,7 @@ class ConsumerGroup(ConsumerGroupClassic):
         member_id: str,
         instance_id: str | None,
         epoch: int,
+        now_ms: int,  # noqa: ARG002 (a commit renews no session here)
         *,
         transactional: bool = False,
         version: int = MEMBER_EPOCH_SINCE,
@@ -261,17 +272,17 @@ class ConsumerGroup(ConsumerGroupClassic):
         return ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH
 
 
-def _updated(member: ConsumerMember, beat: ConsumerHeartbeat) -> ConsumerMember:
+def _updated(member: ConsumerMember, heartbeat: ConsumerHeartbeat) -> ConsumerMember:
     """The member as the heartbeat describes it; the same object if that is how it is already."""
     new: dict[str, object] = {
-        "instance_id": beat.instance_id,
-        "rack_id": beat.rack_id,
-        "rebalance_timeout_ms": beat.rebalance_timeout_ms,
-        "topic_names": beat.topic_names,
-        "regex": beat.regex,
-        "assignor": beat.assignor,
-        "client_id": beat.client_id,
-        "client_host": beat.client_host,
+        "instance_id": heartbeat.instance_id,
+        "rack_id": heartbeat.rack_id,
+        "rebalance_timeout_ms": heartbeat.rebalance_timeout_ms,
+        "topic_names": heartbeat.topic_names,
+        "regex": heartbeat.regex,
+        "assignor": heartbeat.assignor,
+        "client_id": heartbeat.client_id,
+        "client_host": heartbeat.client_host,
     }
     changed = {
         name: value
@@ -287,7 +298,7 @@ def _failed(result: Result, error: ErrorCode) -> Result:
     """The answer in place of `result` when storing has failed."""
     match result:
         case ConsumerResult():
-            return ConsumerResult(error=error, message=error.sentence)
+            return ConsumerResult(error=error, message=error.message)
         case JoinResult():
             return JoinResult(error=error, member_id=NO_MEMBER_ID)
         case SyncResult():

@@ -12,10 +12,8 @@ import msgspec
 
 from mockbroker.core.groups.consumer.base import NO_VERSION
 from mockbroker.core.groups.consumer.events import (
-    Answer,
     Change,
     ConsumerLeave,
-    ConsumerResult,
     Downgrade,
     GroupChange,
     MemberChange,
@@ -32,6 +30,7 @@ from mockbroker.core.groups.consumer.events import (
 from mockbroker.core.groups.consumer.states import STATIC_LEAVE_EPOCH
 from mockbroker.core.groups.consumer.steps import ConsumerGroupSteps, Draft, Refused
 from mockbroker.core.groups.consumer.topics import metadata_hash
+from mockbroker.core.groups.events import ConsumerResult, Reply
 
 
 class ConsumerGroupLeaving(ConsumerGroupSteps):
@@ -41,7 +40,7 @@ class ConsumerGroupLeaving(ConsumerGroupSteps):
 
     # ------------------------------------------------------------------------ handing it over
 
-    def _submit(self, draft: Draft, answer: Answer) -> None:
+    def _submit(self, draft: Draft, answer: Reply) -> None:
         if draft.changes:
             changes, timers = tuple(draft.changes), tuple(draft.timers)
             self._out.append(Store(changes=changes, answer=answer, timers=timers))
@@ -51,7 +50,7 @@ class ConsumerGroupLeaving(ConsumerGroupSteps):
         self._out.append(answer)
 
     def _fence(
-        self, gone: frozenset[str], answer: Answer | None, retry: SetTimer | None = None
+        self, gone: frozenset[str], answer: Reply | None, retry: SetTimer | None = None
     ) -> None:
         """Members leave, or are sent away: the epoch rises, or the group becomes a classic one."""
         if self._may_downgrade(gone):
@@ -113,9 +112,9 @@ class ConsumerGroupLeaving(ConsumerGroupSteps):
                 member = self._known_static(leave.member_id, leave.instance_id)
         except Refused as refused:
             result = ConsumerResult(error=refused.error, message=refused.message)
-            self._out.append(Answer(leave.slot, result))
+            self._out.append(Reply(leave.slot, result))
             return
-        answer = Answer(leave.slot, result)
+        answer = Reply(leave.slot, result)
         if leave.instance_id is None or leave.epoch != STATIC_LEAVE_EPOCH:
             self._fence(frozenset({member.member_id}), answer)
             return

@@ -33,7 +33,7 @@ class ClassicMember(msgspec.Struct, frozen=True):
 
 
 class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
-    """One member. `assigned` is its own; `revoking` it has been told to give up.
+    """One member. `assigned` are its partitions, `revoking` those pending revocation.
 
     `regex` is empty when the member has none. A new member is at epoch 0, which is also what its
     client sends to join.

@@ -8,8 +8,7 @@ Source: ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
 
 from __future__ import annotations
 
-from mockbroker.core.groups.base import CONSUMER_PROTOCOL_TYPE
-from mockbroker.core.groups.classic import ClassicGroup, GroupSettings
+from mockbroker.core.groups.classic import ClassicGroup, ClassicGroupSettings
 from mockbroker.core.groups.consumer.events import (
     Change,
     Downgrade,
@@ -31,36 +30,45 @@ from mockbroker.core.groups.consumer.protocol import (
     read_assignment,
     read_subscription,
 )
+from mockbroker.core.groups.consumer.steps import Refused
 from mockbroker.core.groups.consumer.topics import TopicSource, metadata_hash
 from mockbroker.core.groups.events import GroupImage, MemberImage
+from mockbroker.core.groups.group import CONSUMER_PROTOCOL_TYPE
 from mockbroker.core.groups.members import Member
+from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.exceptions import DecodeError
 
 
 def upgraded(
     classic: ClassicGroup, settings: ConsumerSettings, topics: TopicSource, now_ms: int
-) -> tuple[ConsumerGroup, tuple[Change, ...]] | None:
+) -> tuple[ConsumerGroup, tuple[Change, ...]]:
     """The consumer group that a classic one becomes, and the changes that make it up.
 
-    None when it may not become one: the policy or its size are against it, it is not a group of
-    consumers, what its members send cannot be read, or their assignor keeps data of its own with
-    the assignment, which would get lost.
+    Raises Refused when it may not become one: the policy or its size are against it, it is not a
+    group of consumers, what its members send cannot be read, or their assignor keeps data of its
+    own with the assignment, which would get lost.
     """
     members = classic.roster.members
-    if not settings.migration.upgrade or not classic.is_consumer():
-        return None
+    if not settings.migration.upgrade:
+        raise _not_upgraded(classic, "online upgrade is disabled.")
+    if not classic.is_consumer():
+        raise _not_upgraded(classic, "the group does not use the consumer embedded protocol.")
     if len(members) > settings.size_max:
-        return None
+        raise _not_upgraded(classic, "the group size exceeds the consumer group maximum size.")
     epoch = classic.generation
     taken: list[tuple[ConsumerMember, Target]] = []
     try:
         for member in members.values():
             target, has_user_data = read_assignment(topics, member.assignment)
             if has_user_data:
-                return None
+                raise _not_upgraded(
+                    classic,
+                    "an unsupported custom assignor is in use. Please refer to the documentation "
+                    "or switch to a default assignor before re-attempting the upgrade.",
+                )
             taken.append((_taken_over(classic, member, target, epoch), target))
     except DecodeError:
-        return None
+        raise _not_upgraded(classic, "the embedded consumer protocol is malformed.") from None
     names = {name for member, _ in taken for name in member.topic_names}
     changes: list[Change] = []
     changes += (MemberChange(member.member_id, member) for member, _ in taken)
@@ -69,8 +77,15 @@ def upgraded(
     changes.append(TargetEpochChange(epoch))
     changes += (current_change(member) for member, _ in taken)
     group = ConsumerGroup(classic.group_id, settings, topics)
-    group.adopt(changes, now_ms)
+    group.start_upgraded(changes, now_ms)
     return group, tuple(changes)
+
+
+def _not_upgraded(classic: ClassicGroup, reason: str) -> Refused:
+    return Refused(
+        ErrorCode.GROUP_ID_NOT_FOUND,
+        f"Cannot upgrade classic group {classic.group_id} to consumer group because {reason}",
+    )
 
 
 def _taken_over(
@@ -95,14 +110,14 @@ def _taken_over(
 
 
 def downgraded(
-    group: ConsumerGroup, plan: Downgrade, settings: GroupSettings, now_ms: int
+    group: ConsumerGroup, downgrade: Downgrade, settings: ClassicGroupSettings, now_ms: int
 ) -> ClassicGroup:
     """The classic group that a consumer group becomes; it is Stable, and its timers do not run."""
     members: list[tuple[ConsumerMember, Target]] = []
-    joining = plan.joining
+    joining = downgrade.joining
     for member in group.members.values():
         replaced = joining is not None and member.instance_id == joining.instance_id
-        if member.member_id not in plan.leaving and not replaced:
+        if member.member_id not in downgrade.leaving and not replaced:
             members.append((member, group.targets.get(member.member_id, {})))
     if joining is not None:
         members.append((joining, group.target_of(joining)))

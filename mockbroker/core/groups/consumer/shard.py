@@ -1,7 +1,7 @@
 """The consumer groups of one shard: their requests in, their effects out.
 
-A request is put to the group's machine; what that wants stored goes into the shard's partition as
-one batch, and only then is it applied and answered. A group comes into being with the first batch
+A request is passed to the group's state machine. Its changes are appended to the shard's partition
+as one batch, then applied, then answered. A group comes into being with the first batch
 of its own. If it takes the place of a classic group, that one's tombstone leads the same batch.
 
 Source: GroupCoordinatorShard and GroupMetadataManager.getOrMaybeCreateConsumerGroup.
@@ -9,18 +9,17 @@ Source: GroupCoordinatorShard and GroupMetadataManager.getOrMaybeCreateConsumerG
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from mockbroker.core.errors import ActionError
 from mockbroker.core.groups import records as group_records
 from mockbroker.core.groups.consumer.events import (
-    Answer,
     Change,
     ConsumerHeartbeat,
     ConsumerLeave,
-    ConsumerResult,
     Downgrade,
     Effect,
     GroupChange,
@@ -28,340 +27,357 @@ from mockbroker.core.groups.consumer.events import (
     ResolveRegexes,
     Store,
     Stored,
+    TargetChange,
+    TargetEpochChange,
     is_tombstone,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
 from mockbroker.core.groups.consumer.migration import downgraded, upgraded
 from mockbroker.core.groups.consumer.records import record_of
-from mockbroker.core.groups.consumer.regex import compile_regex
-from mockbroker.core.groups.consumer.states import JOIN_EPOCH, MIGRATION_POLICIES
+from mockbroker.core.groups.consumer.states import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    MIGRATION_POLICIES,
+    STATIC_LEAVE_EPOCH,
+)
+from mockbroker.core.groups.consumer.steps import Refused
+from mockbroker.core.groups.emitters import emit_moved
 from mockbroker.core.groups.events import (
     NO_MEMBER_ID,
+    ConsumerResult,
     Heartbeat,
+    HeartbeatResult,
     Join,
+    JoinResult,
     Leave,
-    Loaded,
+    Reply,
     Sync,
-    Tick,
     Unload,
 )
+from mockbroker.core.groups.group import CONSUMER, required_members
 from mockbroker.core.groups.records import KeyValue
-from mockbroker.core.groups.states import State
-from mockbroker.core.groups.told import tell_consumer
+from mockbroker.core.groups.runner import Assignments, GroupRunner, answer, ignore_result
 from mockbroker.core.ids import uuid_text
-from mockbroker.core.timers import DueTimers
+from mockbroker.core.patterns import compile_pattern
 from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from mockbroker.core.cluster import Cluster
+    from mockbroker.core.configs.values import ClusterConfigs
     from mockbroker.core.groups.shard import GroupShard
 
 NONE = ErrorCode.NONE
-MaySee = Callable[[str], bool]
+MayMatch = Callable[[str], bool]
 
 
-def _sees_all(topic: str) -> bool:  # noqa: ARG001
+def _may_match_any(topic: str) -> bool:  # noqa: ARG001
     """Without an authorizer every topic may be seen."""
     return True
 
 
-class ConsumerGroups:
-    """By group id, in `groups`; no id is also that of a classic group of the shard."""
+class ConsumerGroups(GroupRunner[ConsumerGroup]):
+    """Groups of the consumer protocol; members of the classic one may be in them."""
 
-    __slots__ = (
-        "_cluster",
-        "_may_see",
-        "_settings",
-        "_settings_version",
-        "_shard",
-        "_timers",
-        "_topics",
-        "groups",
-    )
+    __slots__ = ("_may_match", "_settings", "_settings_version", "_topics")
 
-    def __init__(self, shard: GroupShard, cluster: Cluster) -> None:
-        self._shard = shard
-        self._cluster = cluster
+    group_type = CONSUMER
+
+    def __init__(self, shard: GroupShard) -> None:
+        super().__init__(shard)
         self._topics = shard.coordinator.topics
         self._settings: dict[str, ConsumerSettings] = {}
         self._settings_version = -1
-        self._timers = DueTimers()
-        self.groups: dict[str, ConsumerGroup] = {}
         # While a member's heartbeat is taken: tells of a topic whether that member may see it.
-        self._may_see: MaySee = _sees_all
+        self._may_match: MayMatch = _may_match_any
 
     # -------------------------------------------------------------- members of the new protocol
 
-    def heartbeat(
-        self, group_id: str, beat: ConsumerHeartbeat, may_see: MaySee | None = None
+    def consumer_heartbeat(
+        self, group_id: str, heartbeat: ConsumerHeartbeat, may_match: MayMatch | None = None
     ) -> None:
         """ConsumerGroupHeartbeat of a member that joins or stays.
 
-        `may_see` tells of a topic whether a regular expression of the group may match it: what
+        `may_match` tells of a topic whether a regular expression of the group may match it: what
         this member may not describe is not looked up for it, nor for the others.
         """
-        self._may_see = may_see or _sees_all
+        self._may_match = may_match or _may_match_any
         try:
-            self._beat(group_id, beat)
+            self._handle_heartbeat(group_id, heartbeat)
         finally:
-            self._may_see = _sees_all
+            self._may_match = _may_match_any
 
-    def _beat(self, group_id: str, beat: ConsumerHeartbeat) -> None:
+    def _handle_heartbeat(self, group_id: str, heartbeat: ConsumerHeartbeat) -> None:
         now_ms = self._shard.now_ms(group_id)
-        group = self.groups.get(group_id)
-        prelude: list[KeyValue] = []
-        if group is None:
-            group = self._new(group_id, prelude, now_ms) if beat.epoch == JOIN_EPOCH else None
-        if group is None:
-            self._shard.answer(beat.slot, _refusal(ErrorCode.GROUP_ID_NOT_FOUND))
+        preceding: list[KeyValue] = []
+        try:
+            group = self.get(group_id)
+            if group is None:
+                if heartbeat.epoch != JOIN_EPOCH:
+                    raise self._not_found(group_id, f"Consumer group {group_id} not found.")
+                group = self._new(group_id, preceding, now_ms)
+        except Refused as refused:
+            self._shard.answer(heartbeat.slot, _refusal(refused))
         else:
-            self._run(group, beat, prelude)
+            self._run(group, heartbeat, preceding)
 
-    def leave(self, group_id: str, leave: ConsumerLeave) -> None:
+    def consumer_leave(self, group_id: str, leave: ConsumerLeave) -> None:
         """ConsumerGroupHeartbeat of a member that leaves."""
-        group = self.groups.get(group_id)
+        group = self.get(group_id)
         if group is None:
-            self._shard.answer(leave.slot, _refusal(ErrorCode.GROUP_ID_NOT_FOUND))
+            refused = self._not_found(group_id, f"Group {group_id} not found.")
+            self._shard.answer(leave.slot, _refusal(refused))
         else:
-            self._run(group, leave)
+            self.run(group, leave)
 
-    def _new(self, group_id: str, prelude: list[KeyValue], now_ms: int) -> ConsumerGroup | None:
-        """A group of this id, and the records that go before its first; None if it may not be."""
+    def _not_found(self, group_id: str, message: str) -> Refused:
+        """What is said of a group that is not there, with `message`, or is of another type."""
+        if group_id in self._shard.groups:
+            message = f"Group {group_id} is not a consumer group."
+        return Refused(ErrorCode.GROUP_ID_NOT_FOUND, message)
+
+    def _new(self, group_id: str, preceding: list[KeyValue], now_ms: int) -> ConsumerGroup:
+        """A group of this id, and the records that go before its first. Raises Refused if a classic
+        group of this id cannot be upgraded.
+        """
         settings = self.settings(group_id)
-        classic = self._shard.groups.get(group_id)
+        classic = self._shard.classic.get(group_id)
         if classic is None:
             return ConsumerGroup(group_id, settings, self._topics)
-        prelude.append(group_records.group_tombstone(group_id))
-        if classic.state is State.EMPTY:
+        preceding += classic.tombstone_records()
+        if classic.is_empty():
             return ConsumerGroup(group_id, settings, self._topics)
-        made = upgraded(classic, settings, self._topics, now_ms)
-        if made is None:
-            return None
-        group, changes = made
-        prelude += (record_of(group_id, change) for change in changes)
+        group, changes = upgraded(classic, settings, self._topics, now_ms)
+        preceding += (record_of(group_id, change) for change in changes)
         return group
-
-    def change(self, group_id: str, changes: tuple[Change, ...]) -> None:
-        """Store and apply changes that nobody in the group has caused."""
-        group = self.groups[group_id]
-        self._perform(group, [Store(changes=changes)])
-        self._rearm(group)
 
     # ---------------------------------------------------------- members of the classic protocol
 
-    def join(self, group_id: str, join: Join) -> bool:
-        """JoinGroup, if it is for a consumer group with members; an empty one makes room."""
-        group = self.groups.get(group_id)
-        if group is None:
-            return False
+    def join(self, group: ConsumerGroup, join: Join) -> None:
+        """JoinGroup. An empty group makes room for a classic one."""
+        shard, group_id = self._shard, group.group_id
         if group.is_empty():
             if join.member_id == NO_MEMBER_ID:
-                tombstones = [record_of(group_id, change) for change in group.tombstones()]
-                error, _ = self._shard.append(tombstones)
-                if error is NONE:
-                    self._forget(group_id)
-            return False
+                error, _ = shard.append(group.tombstone_records())
+                if error is not NONE:
+                    answer(join.slot, JoinResult(error=error, member_id=NO_MEMBER_ID))
+                    return
+                shard.forget_group(group_id)
+            shard.classic.begin(group_id, join)
+            return
         if join.member_id == NO_MEMBER_ID:
-            member_id = uuid_text(self._cluster.ids.uuid())
+            member_id = uuid_text(self._runtime.ids.uuid())
             join = msgspec.structs.replace(join, new_member_id=member_id)
-        self._run(group, join)
-        return True
+        self.run(group, join)
 
-    def tell(self, group_id: str, event: Sync | Heartbeat | Leave) -> bool:
-        """SyncGroup, Heartbeat or LeaveGroup, if it is for a consumer group."""
-        group = self.groups.get(group_id)
-        if group is None:
-            return False
-        self._run(group, event)
-        return True
+    def sync(self, group: ConsumerGroup, sync: Sync) -> None:
+        self.run(group, sync)
+
+    def heartbeat(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int
+    ) -> ErrorCode:
+        results: list[HeartbeatResult] = []
+        self.run(
+            group,
+            Heartbeat(
+                slot=results.append,
+                member_id=member_id,
+                instance_id=instance_id,
+                generation=generation,
+            ),
+        )
+        return results[0].error
+
+    def leave(self, group: ConsumerGroup, leave: Leave) -> None:
+        self.run(group, leave)
 
     # -------------------------------------------------------------------------------- whole groups
 
-    def reads(self, group_id: str) -> Callable[[str], bool] | None:
-        """Tells of a topic whether the group subscribes to it; None if it is no consumer group."""
-        group = self.groups.get(group_id)
-        return None if group is None else group.is_subscribed
+    def unload(self, group: ConsumerGroup) -> None:
+        group.handle(Unload(), self._shard.now_ms(group.group_id))  # nobody waits here
 
-    def check_partition(
-        self,
-        group_id: str,
-        member_id: str,
-        epoch: int,
-        topic_id: bytes,
-        partition: int,
-        *,
-        transactional: bool = False,
-    ) -> ErrorCode:
-        """Whether a commit that `GroupShard.check_commit` let pass may be for this partition."""
-        group = self.groups.get(group_id)
-        if group is None:
-            return NONE
-        return group.check_partition(
-            member_id, epoch, topic_id, partition, transactional=transactional
-        )
-
-    def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
-        """Whether OffsetFetch may be answered to this member; groups of other kinds do not mind."""
-        group = self.groups.get(group_id)
-        return NONE if group is None else group.check_fetch(member_id, epoch)
-
-    def delete(self, group_id: str) -> ErrorCode:
-        """DeleteGroups: an Empty group goes, with all its offsets."""
-        group = self.groups.get(group_id)
-        if group is None:
-            return ErrorCode.GROUP_ID_NOT_FOUND
-        error = group.check_delete()
-        if error is NONE:
-            tombstones = [record_of(group_id, change) for change in group.tombstones()]
-            error = self._shard.append_end(group_id, tombstones)
-        if error is NONE:
-            self._forget(group_id)
-        return error
+    def deleted(self, group: ConsumerGroup) -> None:
+        group.handle(Unload(), self._shard.now_ms(group.group_id))
 
     def settings(self, group_id: str) -> ConsumerSettings:
         """The configuration of one group, as of now."""
-        configs = self._cluster.configs
+        configs = self._shard.coordinator.configs
         if self._settings_version != configs.version:
             self._settings.clear()
             self._settings_version = configs.version
         settings = self._settings.get(group_id)
         if settings is None:
-            settings = self._settings[group_id] = _settings(self._cluster, group_id)
+            settings = self._settings[group_id] = _settings(configs, group_id)
         return settings
 
-    # ---------------------------------------------------------------------------- coming and going
+    # ------------------------------------------------------------------------------------- loading
 
     def replay(self, group_id: str, change: Change) -> None:
         """Take in a change that the log says. A group begins with anything but a tombstone."""
-        group = self.groups.get(group_id)
+        group = self.get(group_id)
         if group is None:
             if is_tombstone(change):
                 return
             # A classic group without a record of its own may have come of the group's offsets.
-            self._shard.forget_group(group_id)
-            settings = self.settings(group_id)
-            group = self.groups[group_id] = ConsumerGroup(group_id, settings, self._topics)
+            group = ConsumerGroup(group_id, self.settings(group_id), self._topics)
+            self._shard.put_group(group)
         group.apply((change,))
         if isinstance(change, GroupChange) and group.dead:
-            self._forget(group_id)
+            self._shard.forget_group(group_id)
 
-    def start(self) -> None:
-        """The log is read: sessions start to run."""
-        for group in list(self.groups.values()):
-            self._run(group, Loaded())
+    # ------------------------------------------------------------------------------------- actions
 
-    def unload(self) -> None:
-        """Let go of everything; nobody waits here."""
-        for group in list(self.groups.values()):
-            group.handle(Unload(), self._shard.now_ms(group.group_id))
-            self._forget(group.group_id)
+    def rebalance(self, group: ConsumerGroup) -> None:
+        self._store_changes(group, (GroupChange(group.epoch + 1, group.metadata_hash),))
 
-    def _forget(self, group_id: str) -> None:
-        self.groups.pop(group_id, None)
-        self._timers.forget(group_id)
+    def expire(self, group: ConsumerGroup, member_ids: Sequence[str]) -> None:
+        for member_id in member_ids:
+            self._remove_member(group, member_id, None, LEAVE_EPOCH)
 
-    # ----------------------------------------------------------------------------------- the inside
+    def kick(self, group: ConsumerGroup, member_ids: Sequence[str]) -> None:
+        for member_id in member_ids:
+            instance_id = group.members[member_id].instance_id
+            self._remove_member(group, member_id, instance_id, LEAVE_EPOCH)
 
-    def _run(self, group: ConsumerGroup, event: object, prelude: Iterable[KeyValue] = ()) -> None:
-        self._shard.touch()
+    def fence_instance(self, group: ConsumerGroup, instance_id: str) -> None:
+        member = group.static_member(instance_id)
+        if member is None:
+            raise ActionError(f"group {group.group_id!r} has no static member {instance_id!r}")
+        self._remove_member(group, member.member_id, instance_id, STATIC_LEAVE_EPOCH)
+        heartbeat = ConsumerHeartbeat(
+            slot=ignore_result,
+            member_id=self._runtime.ids.member_suffix(),
+            epoch=0,
+            instance_id=instance_id,
+            rack_id=member.rack_id,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            topic_names=member.topic_names,
+            regex=member.regex or None,
+            assignor=member.assignor,
+            reported={},
+            client_id=member.client_id,
+            client_host=member.client_host,
+        )
+        self.consumer_heartbeat(group.group_id, heartbeat)
+
+    def assign(self, group: ConsumerGroup, assignments: Assignments) -> None:
+        epoch = group.epoch + 1
+        changes: list[Change] = [GroupChange(epoch, group.metadata_hash)]
+        for pattern, topics in assignments.items():
+            target = {self._topic_id(topic): frozenset(ps) for topic, ps in topics.items()}
+            changes += (TargetChange(each, target) for each in required_members(group, pattern))
+        if assignments:
+            changes.append(TargetEpochChange(epoch, self._runtime.now_ms()))
+        self._store_changes(group, tuple(changes))
+
+    def _topic_id(self, name: str) -> bytes:
+        topic = self._topics.by_name(name)
+        if topic is None:
+            raise ActionError(f"there is no topic {name!r}")
+        return topic.topic_id
+
+    def _remove_member(
+        self, group: ConsumerGroup, member_id: str, instance_id: str | None, epoch: int
+    ) -> None:
+        # The first of several may have turned the group into a classic one.
+        leave = ConsumerLeave(
+            slot=ignore_result, member_id=member_id, epoch=epoch, instance_id=instance_id
+        )
+        self.consumer_leave(group.group_id, leave)
+
+    def _store_changes(self, group: ConsumerGroup, changes: tuple[Change, ...]) -> None:
+        """Store and apply the changes of an action."""
+        self._perform(group, [Store(changes=changes)])
+        self._shard.rearm(group)
+
+    # -------------------------------------------------------------------------- events and effects
+
+    def run(self, group: ConsumerGroup, event: object) -> None:
+        self._run(group, event, ())
+
+    def _run(self, group: ConsumerGroup, event: object, preceding: Iterable[KeyValue]) -> None:
+        """The records of `preceding` go before the first that the group wants stored."""
+        shard = self._shard
+        shard.mark_changed()
         group.settings = self.settings(group.group_id)
-        effects = group.handle(event, self._shard.now_ms(group.group_id))
-        self._perform(group, effects, prelude)
-        if self.groups.get(group.group_id) is group:
-            self._rearm(group)
+        effects = group.handle(event, shard.now_ms(group.group_id))
+        self._perform(group, effects, preceding)
+        if shard.groups.get(group.group_id) is group:
+            shard.rearm(group)
 
     def _perform(
-        self, group: ConsumerGroup, effects: list[Effect], prelude: Iterable[KeyValue] = ()
+        self, group: ConsumerGroup, effects: list[Effect], preceding: Iterable[KeyValue] = ()
     ) -> None:
         for effect in effects:
-            if isinstance(effect, Answer):
+            if isinstance(effect, Reply):
                 self._shard.answer(effect.slot, effect.result)
             elif isinstance(effect, Store):
-                self._store(group, effect, prelude)
+                self._store(group, effect, preceding)
             elif isinstance(effect, ResolveRegexes):
                 # Not if storing has failed and there is no group.
-                if self.groups.get(group.group_id) is group:
+                if self._shard.groups.get(group.group_id) is group:
                     self._resolve(group, effect)
             else:
                 self._downgrade(group, effect)
 
-    def _store(self, group: ConsumerGroup, store: Store, prelude: Iterable[KeyValue]) -> None:
+    def _store(self, group: ConsumerGroup, store: Store, preceding: Iterable[KeyValue]) -> None:
         now_ms = self._shard.now_ms(group.group_id)
         group_id = group.group_id
-        records = [*prelude, *(record_of(group_id, change) for change in store.changes)]
-        watched = bool(self._cluster.on_event)
-        former = (group.state, group.epoch) if watched else None
+        records = [*preceding, *(record_of(group_id, change) for change in store.changes)]
+        former = (group.state, group.epoch) if self._runtime.on_event else None
         error, _ = self._shard.append(records)
-        if error is NONE and group_id not in self.groups:
-            classic = self._shard.groups.get(group_id)
+        if error is NONE and self._shard.groups.get(group_id) is not group:
+            classic = self._shard.classic.get(group_id)
             if classic is not None:
-                self._shard.displace(classic)
-            self.groups[group_id] = group
+                self._shard.classic.unload_upgraded(classic)
+            self._shard.put_group(group)
         self._perform(group, group.handle(Stored(store, error), now_ms))
         if former is not None and former != (group.state, group.epoch):
-            tell_consumer(self._cluster, group, former[0])
+            emit_moved(self._runtime, group, former[0].value, group.state_name, group.epoch)
 
     def _resolve(self, group: ConsumerGroup, effect: ResolveRegexes) -> None:
-        names = [name for name in self._topics.names() if self._may_see(name)]
+        names = [name for name in self._topics.names() if self._may_match(name)]
         topics: dict[str, frozenset[str]] = {}
         for regex in effect.regexes:
-            matches = compile_regex(regex).fullmatch
+            matches = compile_pattern(regex).fullmatch
             topics[regex] = frozenset(name for name in names if matches(name))
         now_ms = self._shard.now_ms(group.group_id)
         resolved = RegexesResolved(topics, self._topics.version, now_ms)
         self._perform(group, group.handle(resolved, now_ms))
 
-    def _downgrade(self, group: ConsumerGroup, plan: Downgrade) -> None:
+    def _downgrade(self, group: ConsumerGroup, downgrade: Downgrade) -> None:
         now_ms = self._shard.now_ms(group.group_id)
-        group_id = group.group_id
-        classic = downgraded(group, plan, self._shard.settings, now_ms)
-        records = [record_of(group_id, change) for change in group.tombstones()]
-        records.append(group_records.group_metadata(group_id, classic.image()))
+        classic = downgraded(group, downgrade, self._shard.coordinator.settings, now_ms)
+        records = group.tombstone_records()
+        records.append(group_records.group_metadata(group.group_id, classic.image()))
         error, _ = self._shard.append(records)
         if error is not NONE:
-            store = Store(changes=(), answer=plan.answer, retry=plan.retry)
+            store = Store(changes=(), answer=downgrade.answer, retry=downgrade.retry)
             self._perform(group, group.handle(Stored(store, error), now_ms))
             return
-        self._forget(group_id)
-        self._shard.adopt(classic, plan.rebalance)
-        if plan.answer is not None:
-            self._shard.answer(plan.answer.slot, plan.answer.result)
-
-    def rearm_anew(self, group_id: str) -> None:
-        """Set a group's timer again, because the group lives by another time from now on."""
-        group = self.groups.get(group_id)
-        if group is not None:
-            self._timers.forget(group_id)
-            self._rearm(group)
-
-    def _rearm(self, group: ConsumerGroup) -> None:
-        """Have the cluster's timers call when the group is due, unless they will earlier anyway."""
-        group_id = group.group_id
-        times = self._cluster.time_scopes.of_group(group_id)
-        self._timers.arm(times, group_id, group.deadline_ms(), self._on_timer)
-
-    def _on_timer(self, group_id: str) -> None:
-        self._run(self.groups[group_id], Tick())
+        self._shard.classic.start_downgraded(classic, downgrade.rebalance)
+        if downgrade.answer is not None:
+            self._shard.answer(downgrade.answer.slot, downgrade.answer.result)
 
 
-def _settings(cluster: Cluster, group_id: str) -> ConsumerSettings:
+def _settings(configs: ClusterConfigs, group_id: str) -> ConsumerSettings:
     def own(name: str) -> int:
-        value = cluster.configs.group_value(group_id, name)
+        value = configs.group_value(group_id, name)
         assert isinstance(value, int)
         return value
 
-    policy = cluster.config("group.consumer.migration.policy")
+    policy = configs.get("group.consumer.migration.policy")
+    assignors = configs.get("group.consumer.assignors")
+    assert isinstance(assignors, tuple)
     return ConsumerSettings(
         session_timeout_ms=own("consumer.session.timeout.ms"),
         heartbeat_interval_ms=own("consumer.heartbeat.interval.ms"),
         assignment_interval_ms=own("consumer.assignment.interval.ms"),
-        regex_refresh_interval_ms=cluster.config_int("group.consumer.regex.refresh.interval.ms"),
-        size_max=cluster.config_int("group.consumer.max.size"),
-        classic_size_max=cluster.config_int("group.max.size"),
-        assignors=tuple(cluster.config("group.consumer.assignors")),
+        regex_refresh_interval_ms=configs.get_int("group.consumer.regex.refresh.interval.ms"),
+        size_max=configs.get_int("group.consumer.max.size"),
+        classic_size_max=configs.get_int("group.max.size"),
+        assignors=assignors,
         migration=MIGRATION_POLICIES[str(policy).lower()],
     )
 
 
-def _refusal(error: ErrorCode) -> ConsumerResult:
-    return ConsumerResult(error=error, message=error.sentence)
+def _refusal(refused: Refused) -> ConsumerResult:
+    return ConsumerResult(error=refused.error, message=refused.message)

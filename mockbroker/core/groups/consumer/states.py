@@ -13,7 +13,7 @@ raises an epoch of its own:
    What others have yet to give up comes to it with later heartbeats.
 
 So one slow member holds up only those who wait for its partitions. A partition is never given to a
-second member before the first one has said, by no longer listing it, that it let go.
+second member before the first one has reported its revocation by no longer listing it.
 
     member:   Stable --(loses something)--> UnrevokedPartitions --(gave it up)--+
                 ^  \                                                            |
@@ -22,7 +22,7 @@ second member before the first one has said, by no longer listing it, that it le
                 +------------------------------------------+--------------------+
 
 A group has no state of its own: it is read off the epochs and the members' states
-(`GROUP_STATES`). A member's state is written by `reconcile` alone, through `OUTCOMES`.
+(`GROUP_STATES`). A member's state is written by `reconcile` alone, through `ADVANCE_RESULTS`.
 
 Source: ConsumerGroup, CurrentAssignmentBuilder and MemberState of Kafka's group coordinator.
 """
@@ -88,7 +88,7 @@ class MemberState(IntEnum):
     UNKNOWN = 127  # written by a later release
 
 
-class Step(Enum):
+class ReconcileAction(Enum):
     """What reconciliation does with a member."""
 
     KEEP = "nothing"
@@ -97,7 +97,7 @@ class Step(Enum):
     FENCE = "refuse it, so that it comes back with nothing"
 
 
-class Situation(NamedTuple):
+class ReconcileFacts(NamedTuple):
     """What decides the step, beside the member's state."""
 
     due: bool  # see DUE
@@ -112,50 +112,50 @@ DUE: dict[MemberState, str] = {
     MemberState.UNKNOWN: "it owns nothing",
 }
 
-_BY_DUE: dict[Situation, Step] = {
-    Situation(False, False): Step.KEEP,
-    Situation(False, True): Step.TRIM,
-    Situation(True, False): Step.ADVANCE,
-    Situation(True, True): Step.ADVANCE,
+_BY_DUE: dict[ReconcileFacts, ReconcileAction] = {
+    ReconcileFacts(False, False): ReconcileAction.KEEP,
+    ReconcileFacts(False, True): ReconcileAction.TRIM,
+    ReconcileFacts(True, False): ReconcileAction.ADVANCE,
+    ReconcileFacts(True, True): ReconcileAction.ADVANCE,
 }
 
-STEPS: dict[MemberState, dict[Situation, Step]] = {
+RECONCILE_ACTIONS: dict[MemberState, dict[ReconcileFacts, ReconcileAction]] = {
     MemberState.STABLE: _BY_DUE,
     MemberState.UNREVOKED: _BY_DUE,
     MemberState.UNRELEASED: {
         # Never not due.
-        Situation(False, False): Step.ADVANCE,
-        Situation(False, True): Step.ADVANCE,
-        Situation(True, False): Step.ADVANCE,
-        Situation(True, True): Step.ADVANCE,
+        ReconcileFacts(False, False): ReconcileAction.ADVANCE,
+        ReconcileFacts(False, True): ReconcileAction.ADVANCE,
+        ReconcileFacts(True, False): ReconcileAction.ADVANCE,
+        ReconcileFacts(True, True): ReconcileAction.ADVANCE,
     },
     MemberState.UNKNOWN: {
-        Situation(False, False): Step.FENCE,
-        Situation(False, True): Step.FENCE,
-        Situation(True, False): Step.ADVANCE,
-        Situation(True, True): Step.ADVANCE,
+        ReconcileFacts(False, False): ReconcileAction.FENCE,
+        ReconcileFacts(False, True): ReconcileAction.FENCE,
+        ReconcileFacts(True, False): ReconcileAction.ADVANCE,
+        ReconcileFacts(True, True): ReconcileAction.ADVANCE,
     },
 }
 
 
-class Advance(NamedTuple):
+class AdvanceFacts(NamedTuple):
     """What is left to do after a member was moved as far as it goes."""
 
     must_revoke: bool
     must_wait: bool
 
 
-class Outcome(NamedTuple):
+class AdvanceResult(NamedTuple):
     state: MemberState
     takes_target_epoch: bool
 
 
-OUTCOMES: dict[Advance, Outcome] = {
-    Advance(False, False): Outcome(MemberState.STABLE, True),
-    Advance(False, True): Outcome(MemberState.UNRELEASED, True),
+ADVANCE_RESULTS: dict[AdvanceFacts, AdvanceResult] = {
+    AdvanceFacts(False, False): AdvanceResult(MemberState.STABLE, True),
+    AdvanceFacts(False, True): AdvanceResult(MemberState.UNRELEASED, True),
     # It keeps its epoch, and is given nothing, before it has given up what is not its own.
-    Advance(True, False): Outcome(MemberState.UNREVOKED, False),
-    Advance(True, True): Outcome(MemberState.UNREVOKED, False),
+    AdvanceFacts(True, False): AdvanceResult(MemberState.UNREVOKED, False),
+    AdvanceFacts(True, True): AdvanceResult(MemberState.UNREVOKED, False),
 }
 
 

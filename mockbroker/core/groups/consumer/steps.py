@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from mockbroker.core.groups.assignors.base import AssignorGroup, AssignorMember, by_name, hash_order
-from mockbroker.core.groups.consumer.base import ConsumerGroupBase, Counter, favourite
+from mockbroker.core.groups.consumer.base import ConsumerGroupBase, Counter, most_used
 from mockbroker.core.groups.consumer.events import (
     Change,
     GroupChange,
@@ -35,8 +35,7 @@ from mockbroker.core.groups.consumer.members import (
     Target,
     owns_only,
 )
-from mockbroker.core.groups.consumer.reconcile import Plan, reconcile
-from mockbroker.core.groups.consumer.regex import InvalidRegexError, compile_regex
+from mockbroker.core.groups.consumer.reconcile import ReconcileInput, reconcile
 from mockbroker.core.groups.consumer.states import (
     JOIN_EPOCH,
     STATIC_LEAVE_EPOCH,
@@ -44,6 +43,7 @@ from mockbroker.core.groups.consumer.states import (
 )
 from mockbroker.core.groups.consumer.topics import metadata_hash
 from mockbroker.core.hashing.java_hash import string_hash
+from mockbroker.core.patterns import InvalidPatternError, compile_pattern
 from mockbroker_protocol import ErrorCode
 
 NONE = ErrorCode.NONE
@@ -57,7 +57,7 @@ class Refused(Exception):  # noqa: N818 (an answer, not a failure)
     def __init__(self, error: ErrorCode, message: str | None = None) -> None:
         super().__init__(error)
         self.error = error
-        self.message = message or error.sentence
+        self.message = message or error.message
 
 
 class Draft(msgspec.Struct):
@@ -85,24 +85,35 @@ class ConsumerGroupSteps(ConsumerGroupBase):
 
     # ------------------------------------------------------------------ who is it, is it allowed
 
-    def _check_room(self, member_id: str) -> None:
+    def _check_group_size(self, member_id: str) -> None:
         if len(self.members) >= self.settings.size_max and member_id not in self.members:
-            raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+            raise Refused(
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                "The consumer group has reached its maximum capacity of "
+                f"{self.settings.size_max} members.",
+            )
 
     def _dynamic(self, member_id: str, *, create: bool) -> ConsumerMember:
         member = self.members.get(member_id)
         if member is None:
             if not create:
-                raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+                raise Refused(
+                    ErrorCode.UNKNOWN_MEMBER_ID,
+                    f"Member {member_id} is not a member of group {self.group_id}.",
+                )
             member = ConsumerMember(member_id=member_id)
         return member
 
     def _known_static(self, member_id: str, instance_id: str) -> ConsumerMember:
         member = self.static_member(instance_id)
         if member is None:
-            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID)
+            raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
         if member.member_id != member_id:
-            raise Refused(ErrorCode.FENCED_INSTANCE_ID)
+            raise Refused(
+                ErrorCode.FENCED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} was fenced by member "
+                f"{member.member_id}.",
+            )
         return member
 
     def _joining_static(
@@ -114,7 +125,11 @@ class ConsumerGroupSteps(ConsumerGroupBase):
             return self._dynamic(member_id, create=True)
         if not classic and former.classic is None and former.epoch != STATIC_LEAVE_EPOCH:
             # Both speak the new protocol: the former one has to say that it has left.
-            raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID)
+            raise Refused(
+                ErrorCode.UNRELEASED_INSTANCE_ID,
+                f"Static member {member_id} with instance id {instance_id} cannot join the group "
+                f"because the instance id is owned by {former.member_id} member.",
+            )
         member = msgspec.structs.replace(former, member_id=member_id, epoch=0, previous_epoch=0)
         target = self.targets.get(former.member_id, NO_TARGET)
         changes += removal(former.member_id)
@@ -136,25 +151,31 @@ class ConsumerGroupSteps(ConsumerGroupBase):
             and owns_only(reported, member.assigned)
         )
         if not lost_answer:
-            raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)
+            which = "greater" if epoch > member.epoch else "smaller"
+            raise Refused(
+                ErrorCode.FENCED_MEMBER_EPOCH,
+                f"The consumer group member has a {which} member epoch ({epoch}) than the one "
+                f"known by the group coordinator ({member.epoch}). The member must abandon all its "
+                "partitions and rejoin.",
+            )
 
     # ------------------------------------------------------------------------ 1. the group's epoch
 
-    def _note_member(self, draft: Draft, now_ms: int, *, classic: bool = False) -> None:
+    def _update_member(self, draft: Draft, now_ms: int, *, classic: bool = False) -> None:
         """Write the member down if it changed, and raise the group epoch if that matters."""
         before, after = draft.before, draft.after
         names_changed = False
         if after != before:
             draft.changes.append(MemberChange(after.member_id, after))
             names_changed = after.topic_names != before.topic_names
-        regex_changed, resolved = self._note_regex(draft, now_ms)
+        regex_changed, resolved = self._update_regex(draft, now_ms)
         # A regex that nobody has looked up yet changes nothing; the epoch rises once it is.
         rises = names_changed or (regex_changed if classic else resolved)
         draft.resubscribed = rises if classic else names_changed or regex_changed
         if rises or self._seen_version != self.topics.version:
-            self._note_metadata(draft, rises=rises)
+            self._update_group_epoch(draft, rises=rises)
 
-    def _note_regex(self, draft: Draft, now_ms: int) -> tuple[bool, bool]:
+    def _update_regex(self, draft: Draft, now_ms: int) -> tuple[bool, bool]:
         """Whether the member has another regex, and whether its topics are known already."""
         old, new = draft.before.regex, draft.after.regex
         resolved = False
@@ -168,9 +189,12 @@ class ConsumerGroupSteps(ConsumerGroupBase):
                 resolved = new in self.resolved
             else:
                 try:
-                    compile_regex(new)
-                except InvalidRegexError as error:
-                    raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error)) from None
+                    compile_pattern(new)
+                except InvalidPatternError as error:
+                    raise Refused(
+                        ErrorCode.INVALID_REGULAR_EXPRESSION,
+                        f"SubscribedTopicRegex `{new}` is not a valid regular expression: {error}.",
+                    ) from None
                 urgent = True
         draft.refresh = self._regexes_to_refresh(old, new, now_ms, urgent=urgent)
         return old != new, resolved
@@ -200,7 +224,7 @@ class ConsumerGroupSteps(ConsumerGroupBase):
             return frozenset(regexes)
         return frozenset()
 
-    def _note_metadata(self, draft: Draft, *, rises: bool) -> None:
+    def _update_group_epoch(self, draft: Draft, *, rises: bool) -> None:
         """Raise the group epoch if asked to, or if a subscribed topic is no longer what it was."""
         new_hash = metadata_hash(self.topics, self._names_with(draft.before, draft.after))
         if rises or new_hash != self.metadata_hash:
@@ -240,7 +264,7 @@ class ConsumerGroupSteps(ConsumerGroupBase):
         assignors = Counter(self.assignors)
         assignors.count(draft.before.assignor, -1)
         assignors.count(draft.after.assignor, 1)
-        assignor = by_name()[favourite(assignors) or self.settings.assignors[0]]
+        assignor = by_name()[most_used(assignors) or self.settings.assignors[0]]
         targets = assignor(self._spec(members))
         for member_id in hash_order(members, string_hash):
             target = targets.get(member_id, NO_TARGET)
@@ -301,17 +325,21 @@ class ConsumerGroupSteps(ConsumerGroupBase):
         member = draft.after
         if not draft.resubscribed and member.is_reconciled(draft.assignment_epoch):
             return
-        plan = Plan(
+        inputs = ReconcileInput(
             draft.assignment_epoch,
             draft.target,
             self._subscribed(member),
-            self.owner_epoch,
+            self.current_partition_epoch,
             reported,
             draft.resubscribed,
         )
-        moved = reconcile(member, plan)
+        moved = reconcile(member, inputs)
         if moved is None:
-            raise Refused(ErrorCode.FENCED_MEMBER_EPOCH)
+            raise Refused(
+                ErrorCode.FENCED_MEMBER_EPOCH,
+                "The consumer group member is in a unknown state. The member must abandon all its "
+                "partitions and rejoin.",
+            )
         if moved == member:
             return
         draft.after = moved
@@ -352,6 +380,6 @@ class ConsumerGroupSteps(ConsumerGroupBase):
         if changes:
             self._out.append(Store(changes=tuple(changes)))
 
-    def _look_up(self, draft: Draft) -> None:
+    def _request_regex_resolution(self, draft: Draft) -> None:
         if draft.refresh:
             self._out.append(ResolveRegexes(draft.refresh))

@@ -1,7 +1,7 @@
 """Topics as a consumer group sees them: names, ids, how many partitions, and when that changed.
 
-A group looks at the metadata when a member is heard from, not when it changes: `version` tells
-cheaply whether there is anything to look at. The *metadata hash* of what a group subscribes to is
+A group compares the metadata at a member's heartbeat, not when it changes: `version` is a cheap
+check for changes. The *metadata hash* of what a group subscribes to is
 what decides whether the group epoch rises; it stands in the log, so it survives a move of the
 coordinator.
 
@@ -16,8 +16,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from mockbroker.core.image import Image
-    from mockbroker.core.topic import Topic
+    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.topic import Topic
 
 HASH_BYTES = 8
 NEVER = -1
@@ -33,7 +33,7 @@ class TopicInfo(NamedTuple):
 
 
 class TopicSource(Protocol):
-    """Where a group looks topics up."""
+    """The topics of a metadata image."""
 
     @property
     def version(self) -> int:
@@ -90,14 +90,14 @@ class ClusterTopics:
 
     @property
     def created_version(self) -> int:
-        self._look_around()
+        self._update_known_topics()
         return self._created_version
 
     def names(self) -> Iterable[str]:
-        self._look_around()
+        self._update_known_topics()
         return self._holder.image.topics
 
-    def _look_around(self) -> None:
+    def _update_known_topics(self) -> None:
         version = self.version
         if version != self._known_version:
             present = set(self._holder.image.topics_by_id)

@@ -1,4 +1,4 @@
-"""One connection's way to a proved user: the interpreter of the tables in `states`."""
+"""The SASL authentication of one connection: the interpreter of the tables in `states`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from mockbroker.core.security.sasl.realm import Realm
 from mockbroker.core.security.sasl.states import (
     ADMISSION,
     TRANSITIONS,
+    Admission,
     RequestKind,
     SaslEvent,
     SaslState,
-    Verdict,
 )
 from mockbroker_protocol import ApiKey, ErrorCode
 
@@ -23,12 +23,12 @@ _KINDS = {
     int(ApiKey.SASL_AUTHENTICATE): RequestKind.TOKEN,
 }
 _API_KEYS = frozenset(map(int, ApiKey))
-# Who proves itself more often is told that this is no time for a handshake (KafkaChannel).
+# An earlier re-authentication is an ordinary request: ILLEGAL_SASL_STATE (KafkaChannel).
 REAUTHENTICATION_INTERVAL_MIN_MS = 1000
 
 
-class Answer(NamedTuple):
-    """What a client is told about a handshake or a token; a message goes with an error alone."""
+class SaslResponse(NamedTuple):
+    """The response to a handshake or a token; it has a message only with an error."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
@@ -95,8 +95,8 @@ class Authenticator:
 
     # -- what comes --------------------------------------------------------------------------------
 
-    def admit(self, api_key: int, now_ms: int) -> Verdict:
-        """Judge a frame by its API key. A handshake on a session with a lifetime renews it."""
+    def admit(self, api_key: int, now_ms: int) -> Admission:
+        """Admit a frame by its API key. A handshake on a session with a lifetime renews it."""
         kind = _KINDS.get(api_key, RequestKind.OTHER)
         if self.state is SaslState.COMPLETE and self.expires_ms is not None:
             if kind is RequestKind.HANDSHAKE and self._may_renew(now_ms):
@@ -104,16 +104,16 @@ class Authenticator:
                 self._step(SaslEvent.SESSION_RENEWED)
             elif now_ms > self.expires_ms:
                 self.reason = "the session has expired and was not renewed"
-                return Verdict.CLOSE
-        verdict = ADMISSION[self.state][kind]
-        if verdict is not Verdict.ADMIT and self.state is not SaslState.MECHANISM_CHANGED:
+                return Admission.CLOSE
+        admission = ADMISSION[self.state][kind]
+        if admission is not Admission.ADMIT and self.state is not SaslState.MECHANISM_CHANGED:
             name = ApiKey(api_key).name if api_key in _API_KEYS else f"API key {api_key}"
             self.reason = (
                 f"{name} in the state {self.state.value!r}: the client has to authenticate"
             )
-        if verdict is Verdict.REFUSE:
+        if admission is Admission.REFUSE:
             self._step(SaslEvent.REFUSED)
-        return verdict
+        return admission
 
     def _may_renew(self, now_ms: int) -> bool:
         last = self._renewed_ms
@@ -121,11 +121,11 @@ class Authenticator:
 
     def versions_answered(self, error: int) -> None:
         """ApiVersions was answered; after an error the client may ask again."""
-        event = SaslEvent.VERSIONS_REFUSED if error else SaslEvent.VERSIONS_TOLD
+        event = SaslEvent.VERSIONS_REFUSED if error else SaslEvent.VERSIONS_ANSWERED
         if TRANSITIONS[self.state][event] is not None:
             self._step(event)
 
-    def handshake(self, mechanism: str, version: int) -> Answer:
+    def handshake(self, mechanism: str, version: int) -> SaslResponse:
         """Take a SaslHandshake that was admitted.
 
         Within a session it has to name the mechanism of the session. For another one there is no
@@ -134,7 +134,7 @@ class Authenticator:
         if mechanism not in self.mechanisms:
             self.reason = f"the mechanism {mechanism!r} is not enabled"
             self._step(SaslEvent.MECHANISM_UNKNOWN)
-            return Answer(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+            return SaslResponse(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
         self.speaks_raw = version == 0
         if self.state is SaslState.REAUTHENTICATE and mechanism != self.mechanism_name:
             self.reason = (
@@ -142,25 +142,25 @@ class Authenticator:
                 f" re-authentication of mechanism '{self.mechanism_name}'"
             )
             self._step(SaslEvent.MECHANISM_CHANGED)
-            return Answer()
+            return SaslResponse()
         self.mechanism_name = mechanism
         self._mechanism = self._realm.mechanism(mechanism)
         self._step(SaslEvent.MECHANISM_AGREED)
-        return Answer()
+        return SaslResponse()
 
     @property
     def mechanisms(self) -> list[str]:
         """The mechanisms that the listener offers."""
         return list(self._realm.mechanisms())
 
-    def token(self, token: bytes, now_ms: int) -> Answer:
+    def token(self, token: bytes, now_ms: int) -> SaslResponse:
         """Take a token that was admitted."""
         mechanism = self._mechanism
         assert mechanism is not None
         try:
             if self.denied_next:
-                told, self.denied_next = self.denied_next, ""
-                raise DeniedError("refused by a rule", told=told)
+                message, self.denied_next = self.denied_next, ""
+                raise DeniedError("refused by a rule", message=message)
             answer = mechanism.respond(token, now_ms)
             if mechanism.user is not None:
                 self._keep_principal(user(mechanism.user))
@@ -168,36 +168,36 @@ class Authenticator:
             return self._denied(error)
         if mechanism.user is None:
             self._step(SaslEvent.CHALLENGED)
-            return Answer(token=answer)
+            return SaslResponse(token=answer)
         self.by_token = bool(getattr(mechanism, "by_token", False))
         lifetime_ms = self._session_lifetime_ms(mechanism, now_ms)
         self.expires_ms = None if lifetime_ms is None else now_ms + lifetime_ms
         self._mechanism = None
         self._step(SaslEvent.PROVED)
-        return Answer(token=answer, session_lifetime_ms=lifetime_ms or 0)
+        return SaslResponse(token=answer, session_lifetime_ms=lifetime_ms or 0)
 
     # -- what follows ------------------------------------------------------------------------------
 
     def _keep_principal(self, principal: str) -> None:
         """Set the principal. Raises DeniedError where it was another one before (KIP-368)."""
         if self.renews and principal != self.principal:
-            told = (
+            message = (
                 "Cannot change principals during re-authentication from"
                 f" {self.principal.replace(':', '.', 1)}: {principal.replace(':', '.', 1)}"
             )
-            raise DeniedError(told, told=told)
+            raise DeniedError(message, message=message)
         self.principal = principal
 
-    def _denied(self, error: DeniedError) -> Answer:
+    def _denied(self, error: DeniedError) -> SaslResponse:
         self.reason = error.reason
         self._mechanism = None
         self._step(SaslEvent.DENIED)
         again = "re-authentication" if self.renews else "authentication"
-        told = error.told or (
+        message = error.message or (
             f"Authentication failed during {again} due to invalid credentials with SASL mechanism"
             f" {self.mechanism_name}"
         )
-        return Answer(ErrorCode.SASL_AUTHENTICATION_FAILED, told)
+        return SaslResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
 
     def _session_lifetime_ms(self, mechanism: Mechanism, now_ms: int) -> int | None:
         """How long the session lasts, None without a limit: the credential's and the broker's."""

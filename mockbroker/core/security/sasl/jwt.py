@@ -2,7 +2,7 @@
 
 Follows Kafka's BrokerJwtValidator: the signature is right, `exp` and `iat` are there, the clock
 lies between `nbf` and `exp` give or take a skew, issuer and audience are the expected ones if any
-are configured. Unsigned tokens (`alg: none`) are let in only where the cluster was told to, and
+are configured. Unsigned tokens (`alg: none`) are accepted only if the cluster is configured so, and
 then need no `iat` (OAuthBearerUnsecuredValidatorCallbackHandler). Keys are the caller's: signatures
 are checked by a function that is handed in.
 """

@@ -1,4 +1,4 @@
-"""What every SASL mechanism's server side is to its authenticator."""
+"""The server side of a SASL mechanism (Java's SaslServer)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Protocol
 class DeniedError(Exception):
     """The client did not prove itself.
 
-    `reason` is for the log. `told` is for the client, None where Kafka keeps the reason to itself
-    and tells only the mechanism.
+    `reason` is for the log. `message` is for the client, None where Kafka names only the mechanism.
     """
 
-    def __init__(self, reason: str, *, told: str | None = None) -> None:
+    def __init__(self, reason: str, *, message: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.told = told
+        self.message = message
 
 
-def denied_aloud(reason: str) -> DeniedError:
-    """A denial whose reason the client is told (Java's SaslAuthenticationException)."""
-    return DeniedError(reason, told=reason)
+def denied_with_reason(reason: str) -> DeniedError:
+    """A denial whose reason is in the response (Java's SaslAuthenticationException)."""
+    return DeniedError(reason, message=reason)
 
 
 class Mechanism(Protocol):
@@ -35,5 +34,5 @@ class Mechanism(Protocol):
     expires_ms: int | None
 
     def respond(self, token: bytes, now_ms: int) -> bytes:
-        """Take a token, give the answer to it, which may be empty. Raises DeniedError."""
+        """The response to a token; it may be empty. Raises DeniedError."""
         ...

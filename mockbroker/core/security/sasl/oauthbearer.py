@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from mockbroker.core.security.sasl.jwt import Bearer
-from mockbroker.core.security.sasl.mechanism import DeniedError, denied_aloud
+from mockbroker.core.security.sasl.mechanism import DeniedError, denied_with_reason
 
 _SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _PAIR = r"[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01"
@@ -38,7 +38,7 @@ class OAuthBearer:
 
     def respond(self, token: bytes, now_ms: int) -> bytes:
         if self._refused is not None and token == ACKNOWLEDGED:
-            raise DeniedError(self._refused, told=ERROR)
+            raise DeniedError(self._refused, message=ERROR)
         message = re.fullmatch(_CLIENT_FIRST, token.decode("utf-8", "replace"))
         if message is None:
             raise DeniedError("the client's message is not one of OAUTHBEARER")
@@ -52,7 +52,7 @@ class OAuthBearer:
             self._refused = error.reason
             return ERROR.encode()
         if message["authzid"] not in (None, found.user):
-            raise denied_aloud(
+            raise denied_with_reason(
                 f"Authentication failed: Client requested an authorization id"
                 f" ({message['authzid']}) that is different from the token's principal name"
                 f" ({found.user})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 
-from mockbroker.core.security.sasl.mechanism import denied_aloud
+from mockbroker.core.security.sasl.mechanism import denied_with_reason
 
 
 class Plain:
@@ -23,19 +23,21 @@ class Plain:
         # Kafka counts no further than four.
         parts = token.decode("utf-8", "replace").split("\0")[:4]
         if len(parts) != 3:
-            raise denied_aloud(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+            raise denied_with_reason(
+                f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}"
+            )
         authorization_id, user, password = parts
         if not user:
-            raise denied_aloud("Authentication failed: username not specified")
+            raise denied_with_reason("Authentication failed: username not specified")
         if not password:
-            raise denied_aloud("Authentication failed: password not specified")
+            raise denied_with_reason("Authentication failed: password not specified")
         # An unknown user takes as long as a wrong password.
         expected = self._passwords.get(user)
         right = hmac.compare_digest((expected or password).encode(), password.encode())
         if expected is None or not right:
-            raise denied_aloud("Authentication failed: Invalid username or password")
+            raise denied_with_reason("Authentication failed: Invalid username or password")
         if authorization_id not in ("", user):
-            raise denied_aloud(
+            raise denied_with_reason(
                 "Authentication failed: Client requested an authorization id that is different"
                 " from username"
             )

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from mockbroker.core.security.sasl.mechanism import DeniedError, denied_aloud
+from mockbroker.core.security.sasl.mechanism import DeniedError, denied_with_reason
 from mockbroker.core.security.sasl.scram_credential import (
     ITERATIONS_MIN,
     ScramCredential,
@@ -143,7 +143,7 @@ class Scram:
         name = message["name"].replace("=2C", ",").replace("=3D", "=")
         credential = self._look_up(name, message["extensions"].split(","))
         if message["authzid"] not in (None, name):
-            raise denied_aloud(
+            raise denied_with_reason(
                 "Authentication failed: Client requested an authorization id that is different"
                 " from username"
             )

@@ -1,4 +1,4 @@
-"""The way of a SASL connection from its first frame to a proved user, as tables.
+"""The states of a SASL connection, from its first frame to an authenticated user, as tables.
 
 A client may first ask for the API versions, once; then it names a mechanism (SaslHandshake), then
 it sends tokens until it has proved who it is. Anything else on the way ends the connection. When
@@ -6,8 +6,8 @@ the session has a lifetime, another SaslHandshake starts a second proof on the s
 has to be of the same mechanism and the same user (KIP-368). Follows Kafka's
 SaslServerAuthenticator; its states that differ only in what is logged are one here.
 
-Two tables, because a frame is judged twice: by its API before anything is parsed (`ADMISSION`),
-and by what came of it (`TRANSITIONS`).
+A frame is admitted by its API before it is parsed (`ADMISSION`); its result decides the next state
+(`TRANSITIONS`).
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from enum import Enum
 
 
 class SaslState(Enum):
-    """Where a connection stands."""
+    """The state of a connection."""
 
     INITIAL = "initial"
-    HANDSHAKE = "handshake"  # the versions were told; only a handshake may follow
+    HANDSHAKE = "handshake"  # after ApiVersions; only a handshake may follow
     AUTHENTICATE = "authenticate"  # tokens
     COMPLETE = "complete"
     REAUTHENTICATE = "reauthenticate"  # a handshake on an established session
-    MECHANISM_CHANGED = "mechanism changed"  # agreed to, and then nothing is taken
-    FAILED = "failed"  # the connection closes once the client has been told
+    MECHANISM_CHANGED = "mechanism changed"  # agreed; every frame closes the connection
+    FAILED = "failed"  # the connection closes after the response
 
 
 class RequestKind(Enum):
-    """What a frame is, by its API key alone."""
+    """The kind of a frame, by its API key."""
 
     API_VERSIONS = "ApiVersions"
     HANDSHAKE = "SaslHandshake"
@@ -36,8 +36,8 @@ class RequestKind(Enum):
     OTHER = "other"
 
 
-class Verdict(Enum):
-    """What becomes of a frame."""
+class Admission(Enum):
+    """Whether a frame is handled."""
 
     ADMIT = "admit"
     REFUSE = "refuse"  # answer ILLEGAL_SASL_STATE, then close
@@ -45,9 +45,9 @@ class Verdict(Enum):
 
 
 class SaslEvent(Enum):
-    """What came of an admitted frame."""
+    """The result of an admitted frame."""
 
-    VERSIONS_TOLD = "versions told"
+    VERSIONS_ANSWERED = "versions answered"
     VERSIONS_REFUSED = "versions refused"  # too new, or a bad client name: ask again
     MECHANISM_AGREED = "mechanism agreed"
     MECHANISM_UNKNOWN = "mechanism unknown"
@@ -59,16 +59,16 @@ class SaslEvent(Enum):
     SESSION_RENEWED = "session renewed"  # a handshake came that starts a re-authentication
 
 
-_A, _R, _C = Verdict.ADMIT, Verdict.REFUSE, Verdict.CLOSE
+_A, _R, _C = Admission.ADMIT, Admission.REFUSE, Admission.CLOSE
 _KINDS = tuple(RequestKind)
 
 
-def _row(*verdicts: Verdict) -> dict[RequestKind, Verdict]:
-    return dict(zip(_KINDS, verdicts, strict=True))
+def _row(*admissions: Admission) -> dict[RequestKind, Admission]:
+    return dict(zip(_KINDS, admissions, strict=True))
 
 
 # Columns: ApiVersions, SaslHandshake, SaslAuthenticate, other.
-ADMISSION: dict[SaslState, dict[RequestKind, Verdict]] = {
+ADMISSION: dict[SaslState, dict[RequestKind, Admission]] = {
     SaslState.INITIAL: _row(_A, _A, _C, _C),
     SaslState.HANDSHAKE: _row(_C, _A, _C, _C),
     SaslState.AUTHENTICATE: _row(_R, _R, _A, _R),
@@ -88,7 +88,7 @@ def _next(**cells: SaslState) -> dict[SaslEvent, SaslState | None]:
 
 TRANSITIONS: dict[SaslState, dict[SaslEvent, SaslState | None]] = {
     SaslState.INITIAL: _next(
-        versions_told=SaslState.HANDSHAKE,
+        versions_answered=SaslState.HANDSHAKE,
         versions_refused=SaslState.INITIAL,
         mechanism_agreed=SaslState.AUTHENTICATE,
         mechanism_unknown=SaslState.FAILED,
@@ -104,7 +104,7 @@ TRANSITIONS: dict[SaslState, dict[SaslEvent, SaslState | None]] = {
         refused=SaslState.FAILED,
     ),
     SaslState.COMPLETE: _next(
-        versions_told=SaslState.COMPLETE,
+        versions_answered=SaslState.COMPLETE,
         versions_refused=SaslState.COMPLETE,
         session_renewed=SaslState.REAUTHENTICATE,
     ),

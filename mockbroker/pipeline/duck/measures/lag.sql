@@ -1,6 +1,6 @@
 -- How far each group was behind on each partition, each time that became known: by the high
--- watermark, and by the last stable offset, as they were last told.
-WITH told AS (
+-- watermark, and by the last stable offset, as they were last reported.
+WITH reported AS (
     SELECT run, seq, virtual_ms, topic, topic_id, "partition", high_watermark, last_stable_offset,
            log_end_offset, FALSE AS is_commit
     FROM watermarks
@@ -9,7 +9,7 @@ WITH told AS (
     SELECT DISTINCT run, topic_id, "partition", "group" FROM commits WHERE applied
 ), events AS (
     SELECT t.*, g."group"
-    FROM told AS t JOIN groups_there AS g USING (run, topic_id, "partition")
+    FROM reported AS t JOIN groups_there AS g USING (run, topic_id, "partition")
     UNION ALL
     SELECT run, seq, virtual_ms, topic, topic_id, "partition", NULL, NULL, NULL, TRUE,
            "group"

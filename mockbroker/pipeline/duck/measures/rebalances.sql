@@ -1,4 +1,4 @@
--- A rebalance: from the group's leaving a settled state to its being settled again, and on to the
+-- A rebalance: from the group's leaving a stable state to its being stable again, and on to the
 -- last member's first answer with records of its new partitions or, without any, its assignment.
 WITH steps AS (
     SELECT *,
@@ -8,8 +8,8 @@ WITH steps AS (
 ), spans AS (
     SELECT run, "group", number, min(protocol) AS protocol, min(seq) AS start_seq,
            min(virtual_ms) AS start_ms, min_by(reason, seq) AS cause,
-           min(seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS settled_seq,
-           min(virtual_ms) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS settled_ms,
+           min(seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS stable_seq,
+           min(virtual_ms) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS stable_ms,
            min_by(generation, seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS generation,
            min_by(members, seq) FILTER (WHERE state IN ('Stable', 'Empty', 'Dead')) AS members,
            greatest(count(*) FILTER (WHERE state = 'PreparingRebalance') - 1, 0) AS restarts
@@ -48,7 +48,7 @@ WITH steps AS (
     SELECT run, "group", number, max(coalesce(fetched_ms, assigned_ms)) AS back_ms
     FROM returns GROUP BY ALL
 ), whole AS (
-    SELECT b.*, k.back_ms, greatest(b.settled_ms, k.back_ms) AS end_ms
+    SELECT b.*, k.back_ms, greatest(b.stable_ms, k.back_ms) AS end_ms
     FROM bounded AS b LEFT JOIN back AS k USING (run, "group", number)
 ), pulse AS (
     -- Between two of these no member was answered a Fetch.
@@ -67,7 +67,7 @@ WITH steps AS (
     )
     GROUP BY ALL
 )
-SELECT w.run, w."group", w.protocol, w.generation, w.cause, w.start_seq, w.start_ms, w.settled_ms,
+SELECT w.run, w."group", w.protocol, w.generation, w.cause, w.start_seq, w.start_ms, w.stable_ms,
        w.back_ms, w.end_ms - w.start_ms AS took_ms, coalesce(s.stopped_ms, 0) AS stopped_ms,
        w.restarts, w.members, coalesce(m.partitions, 0) AS partitions, coalesce(m.moved, 0) AS moved
 FROM whole AS w

@@ -15,7 +15,7 @@ WITH crowded AS (
     SELECT d.k, d."offset"
     FROM brought AS d LEFT JOIN stored AS s ON s.k = d.k AND s."offset" = d."offset"
     WHERE s.value_hash IS NULL OR s.value_hash <> d.value_hash
-), told AS (
+), reported AS (
     SELECT s.k, s."offset", s.append_seq AS seq, s.value_hash
     FROM stored AS s JOIN suspects USING (k, "offset")
     WHERE EXISTS (
@@ -29,6 +29,6 @@ WITH crowded AS (
 )
 SELECT p.run, 'bug' AS verdict, 'wire' AS level, p.topic, p.topic_id, p."partition", t."offset",
        NULL AS subject, min(t.seq) AS first_seq, max(t.seq) AS last_seq, NULL AS rule
-FROM told AS t JOIN places AS p USING (k)
+FROM reported AS t JOIN places AS p USING (k)
 GROUP BY ALL
 HAVING count(DISTINCT t.value_hash) > 1

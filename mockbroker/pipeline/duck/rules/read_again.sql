@@ -1,9 +1,9 @@
--- A later stretch of a group's reading began at or below what it had been delivered before.
-WITH stretches AS (
-    SELECT k, "group", assignment, min(response_seq) AS response_seq, min(lowest) AS lowest,
+-- A later read span of a group's reading began at or below what it had been delivered before.
+WITH read_spans AS (
+    SELECT k, "group", read_span, min(response_seq) AS response_seq, min(lowest) AS lowest,
            max(highest) AS highest
     FROM answers
-    WHERE records > 0 AND "group" IS NOT NULL AND assignment IS NOT NULL
+    WHERE records > 0 AND "group" IS NOT NULL AND read_span IS NOT NULL
     GROUP BY ALL
 ), compared AS (
     SELECT *, min(response_seq) OVER (PARTITION BY k, "group") AS first_seq,
@@ -11,7 +11,7 @@ WITH stretches AS (
              PARTITION BY k, "group" ORDER BY response_seq
              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
            ) AS highest_before
-    FROM stretches
+    FROM read_spans
 )
 SELECT p.run, 'report' AS verdict, 'wire' AS level, p.topic, p.topic_id, p."partition",
        c.lowest AS "offset", c."group" AS subject, c.first_seq, c.response_seq AS last_seq,

@@ -1,4 +1,4 @@
-"""The audit as a Spark job: docs/audit.md, rule by rule.
+"""The audit as a Spark job: docs/explanation/audit.md, rule by rule.
 
 A rule is a function from the inputs to a DataFrame of findings; `RULES` has them all, by anomaly.
 `audit` runs them one after the other, because they share what they read, and drops what two say
@@ -59,9 +59,9 @@ def audit(
     anomalies: Iterable[str] = tuple(ANOMALIES),
     progress: Progress | None = None,
 ) -> DataFrame:
-    """The findings of all runs, with the columns of `Finding`; computed and kept.
+    """The findings of all runs, with the columns of `Finding`; computed now.
 
-    `progress` is told each anomaly and its number of findings as soon as they are known. Raises
+    `progress` is called with each anomaly and its number of findings. Raises
     KeyError for an anomaly that there is not.
     """
     chosen = {anomaly: RULES[anomaly] for anomaly in anomalies}
@@ -70,7 +70,7 @@ def audit(
     found = [facts.no_findings(inputs)]
     for anomaly, rules in chosen.items():
         rows = reduce(lambda one, other: one.unionByName(other), (rule(inputs) for rule in rules))
-        rows = inputs.keep(rows, f"findings of {anomaly}")
+        rows = inputs.checkpoint(rows, f"findings of {anomaly}")
         count = inputs.rows(f"findings of {anomaly}")
         if count:
             found.append(rows)
@@ -83,13 +83,13 @@ def _judged_over_gaps(inputs: Inputs, found: DataFrame) -> DataFrame:
     """The findings, undecided where a gap of the journal lies within the evidence."""
     if not inputs.has("gaps"):
         return found
-    told = ", ".join(
+    columns = ", ".join(
         "'undecided' AS verdict" if name == "verdict" else f"f.`{name}`" for name in found.columns
     )
     within = "g.run = f.run AND g.first_seq <= f.last_seq AND g.last_seq >= f.first_seq"
     return inputs.sql(
         f"""
-        SELECT {told} FROM {{found}} f LEFT SEMI JOIN {{gaps}} g ON {within}
+        SELECT {columns} FROM {{found}} f LEFT SEMI JOIN {{gaps}} g ON {within}
         UNION ALL
         SELECT f.* FROM {{found}} f LEFT ANTI JOIN {{gaps}} g ON {within}
         """,

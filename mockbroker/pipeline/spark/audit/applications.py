@@ -32,7 +32,7 @@ def lost_acknowledged(inputs: Inputs) -> DataFrame:
     """`lost_write`: what an application had acknowledged, and no log ever held."""
     if not inputs.has("operations"):
         return no_findings(inputs)
-    inputs.derive("claims", _claims, keep=True)
+    inputs.derive("claims", _claims, checkpoint=True)
     found = inputs.sql("""
         WITH acked AS (SELECT * FROM {claims} WHERE op = 'acked'), nowhere AS (
             SELECT * FROM acked a
@@ -57,7 +57,7 @@ def sent_out_of_order(inputs: Inputs) -> DataFrame:
     """`non_monotonic_send`: what an application sent later stands earlier."""
     if not inputs.has("operations"):
         return no_findings(inputs)
-    inputs.derive("claims", _claims, keep=True)
+    inputs.derive("claims", _claims, checkpoint=True)
     found = inputs.sql("""
         WITH sends AS (
             SELECT run, process, topic, id, min(seq) AS sent
@@ -95,8 +95,8 @@ def committed_not_processed(inputs: Inputs) -> DataFrame:
     """Records below what a group committed last that it never processed."""
     if not inputs.has("operations"):
         return no_findings(inputs)
-    inputs.derive("claims", _claims, keep=True)
-    inputs.derive("work", _work, keep=True)
+    inputs.derive("claims", _claims, checkpoint=True)
+    inputs.derive("work", _work, checkpoint=True)
     found = inputs.sql("""
         SELECT r.run, r.topic, r.topic_id, r.partition, r.offset, w.`group` AS subject,
                'report' AS verdict, least(r.append_seq, w.seq) AS first_seq,
@@ -142,7 +142,7 @@ def processed_again(inputs: Inputs) -> DataFrame:
     """Records that a group processed several times."""
     if not inputs.has("operations"):
         return no_findings(inputs)
-    inputs.derive("claims", _claims, keep=True)
+    inputs.derive("claims", _claims, checkpoint=True)
     found = inputs.sql("""
         SELECT run, topic, partition, offset, `group` AS subject, 'report' AS verdict,
                to_json(named_struct('times', count(*))) AS details

@@ -31,7 +31,7 @@ def _applied(inputs: Inputs) -> DataFrame:
 
 def commit_regression(inputs: Inputs) -> DataFrame:
     """Commits below the one before."""
-    inputs.derive("applied", _applied, keep=True)
+    inputs.derive("applied", _applied, checkpoint=True)
     found = inputs.sql("""
         SELECT run, topic, topic_id, partition, offset, `group` AS subject, 'report' AS verdict,
                before_seq AS first_seq, seq AS last_seq,
@@ -44,8 +44,8 @@ def commit_regression(inputs: Inputs) -> DataFrame:
 
 def committed_not_read(inputs: Inputs) -> DataFrame:
     """Commits above what the member had been sent, with records between."""
-    inputs.derive("applied", _applied, keep=True)
-    ranges = inputs.derive("unread_ranges", _unread_ranges, keep=True)
+    inputs.derive("applied", _applied, checkpoint=True)
+    ranges = inputs.derive("unread_ranges", _unread_ranges, checkpoint=True)
     if not inputs.rows("unread_ranges"):
         return no_findings(inputs)
     found = first_missing(inputs, ranges, "committed_not_read")

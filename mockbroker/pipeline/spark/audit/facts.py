@@ -58,14 +58,14 @@ def no_findings(inputs: Inputs) -> DataFrame:
 
 def prepare(inputs: Inputs) -> None:
     """Derive all that the rules name."""
-    inputs.derive("unwanted", _unwanted, keep=True)
-    inputs.derive("aborted", _aborted, keep=True)
+    inputs.derive("unwanted", _unwanted, checkpoint=True)
+    inputs.derive("aborted", _aborted, checkpoint=True)
     inputs.derive("acks", _acks)
-    inputs.derive("appends", _appends, keep=True)
-    inputs.derive("stretches", _stretches, keep=True)
+    inputs.derive("appends", _appends, checkpoint=True)
+    inputs.derive("contiguous", _contiguous, checkpoint=True)
     inputs.derive("answers", _answers)
-    inputs.derive("readings", _readings, keep=True)
-    inputs.derive("pairs", _pairs, keep=True)
+    inputs.derive("readings", _readings, checkpoint=True)
+    inputs.derive("pairs", _pairs, checkpoint=True)
 
 
 def _unwanted(inputs: Inputs) -> DataFrame:
@@ -108,10 +108,10 @@ def _appends(inputs: Inputs) -> DataFrame:
     """)
 
 
-def _stretches(inputs: Inputs) -> DataFrame:
+def _contiguous(inputs: Inputs) -> DataFrame:
     """The deliveries of each answer, by how far their offsets are ahead of their positions.
 
-    Within such a stretch offsets go up one by one, so it need not be looked at row by row.
+    Within such a row offsets go up one by one, so deliveries need not be looked at one by one.
     """
     return inputs.sql(f"""
         SELECT k, response_seq, offset - position AS shift, count(*) AS n,
@@ -132,7 +132,7 @@ def _answers(inputs: Inputs) -> DataFrame:
                    n = last_position - first_position + 1
                    AND coalesce(first_position > lag(last_position) OVER positions, true)
                    AND coalesce(shift > lag(shift) OVER positions, true) AS orderly
-            FROM {stretches}
+            FROM {contiguous}
             WINDOW positions AS (PARTITION BY k, response_seq ORDER BY first_position, shift)
         )
         GROUP BY k, response_seq
@@ -143,7 +143,7 @@ def _readings(inputs: Inputs) -> DataFrame:
     """The rows of `fetches` with what they brought; `brought` is 0 where that is nothing."""
     return inputs.sql("""
         SELECT f.run, f.k, f.topic, f.topic_id, f.partition, f.response_seq, f.connection,
-               f.assignment, f.start, f.`group`, f.member, f.error,
+               f.read_span, f.start, f.`group`, f.member, f.error,
                coalesce(f.isolation_level, 0) = 1 AS committed,
                f.fetch_offset, f.next_offset, f.last_stable_offset,
                coalesce(a.n, 0) AS brought, a.lo, a.hi, a.orderly,
@@ -157,18 +157,18 @@ def _pairs(inputs: Inputs) -> DataFrame:
     """Answers without an error, each with the one before it that it is held against."""
     return inputs.sql("""
         SELECT run, k, topic, topic_id, partition, connection, committed, fetch_offset, lo,
-               IF(jumped, connection_next, assignment_next) AS expected,
+               IF(jumped, connection_next, span_next) AS expected,
                IF(jumped, 'report', 'bug') AS verdict, response_seq,
-               IF(jumped, connection_seq, assignment_seq) AS before_seq
+               IF(jumped, connection_seq, span_seq) AS before_seq
         FROM (
             SELECT *, coalesce(start = 'jump', false) AS jumped,
                    lag(next_offset) OVER by_connection AS connection_next,
                    lag(response_seq) OVER by_connection AS connection_seq,
-                   lag(next_offset) OVER by_assignment AS assignment_next,
-                   lag(response_seq) OVER by_assignment AS assignment_seq
+                   lag(next_offset) OVER by_span AS span_next,
+                   lag(response_seq) OVER by_span AS span_seq
             FROM {readings} WHERE error IS NULL
             WINDOW by_connection AS (PARTITION BY k, connection ORDER BY response_seq),
-                   by_assignment AS (PARTITION BY k, assignment ORDER BY response_seq)
+                   by_span AS (PARTITION BY k, read_span ORDER BY response_seq)
         )
-        WHERE IF(jumped, connection_seq, assignment_seq) IS NOT NULL
+        WHERE IF(jumped, connection_seq, span_seq) IS NOT NULL
     """)

@@ -24,13 +24,13 @@ RANGE_BITS = 11
 
 def prepare(inputs: Inputs) -> None:
     """Derive the index, and what does not agree with it."""
-    inputs.derive("points", _points, keep=True)
-    inputs.derive("buckets", _buckets, keep=True)
-    inputs.derive("index", _index, keep=True)
-    inputs.derive("reused", _reused, keep=True)
-    inputs.derive("doubtful", _doubtful, keep=True)
-    inputs.derive("doubtful_deliveries", _doubtful_deliveries, keep=True)
-    inputs.derive("extents", _extents, keep=True)
+    inputs.derive("points", _points, checkpoint=True)
+    inputs.derive("buckets", _buckets, checkpoint=True)
+    inputs.derive("index", _index, checkpoint=True)
+    inputs.derive("reused", _reused, checkpoint=True)
+    inputs.derive("doubtful", _doubtful, checkpoint=True)
+    inputs.derive("doubtful_deliveries", _doubtful_deliveries, checkpoint=True)
+    inputs.derive("extents", _extents, checkpoint=True)
 
 
 def _points(inputs: Inputs) -> DataFrame:
@@ -139,7 +139,7 @@ def _doubtful(inputs: Inputs) -> DataFrame:
          AND x.first_offset < r.next_offset AND x.last_offset >= r.fetch_offset
         UNION
         SELECT a.k, a.response_seq
-        FROM {stretches} a
+        FROM {contiguous} a
         LEFT ANTI JOIN {readings} r
           ON r.k = a.k AND r.response_seq = a.response_seq AND r.error IS NULL
     """)
@@ -162,9 +162,9 @@ def first_missing(inputs: Inputs, ranges: DataFrame, name: str) -> DataFrame:
 
     A range has `k`, `a`, `b`, `horizon` (the number of the answer or commit), `committed` (whether
     aborted records may be missing), `answer` (its deliveries are not missing; may be null), and
-    other columns, which stay. Ranges that are equal are one. `name` is for what is kept.
+    other columns, which stay. Ranges that are equal are one. `name` is that of the checkpoint.
     """
-    kept = ", ".join(f"g.`{name}`" for name in ranges.columns)
+    columns = ", ".join(f"g.`{name}`" for name in ranges.columns)
     spread = inputs.sql(
         f"""
         SELECT g.*, explode(sequence(shiftright(greatest(g.a, e.lo), {RANGE_BITS}),
@@ -174,10 +174,10 @@ def first_missing(inputs: Inputs, ranges: DataFrame, name: str) -> DataFrame:
         """,
         ranges=ranges,
     )
-    spread = inputs.keep(spread, f"spread {name}")
+    spread = inputs.checkpoint(spread, f"spread {name}")
     return inputs.sql(
         f"""
-        SELECT {kept}, min(g.offset) AS offset
+        SELECT {columns}, min(g.offset) AS offset
         FROM (
             SELECT g.*, r.offset, r.append_seq
             FROM {{spread}} g
@@ -191,7 +191,7 @@ def first_missing(inputs: Inputs, ranges: DataFrame, name: str) -> DataFrame:
         LEFT ANTI JOIN {{aborted}} t ON t.k = g.k AND t.append_seq = g.append_seq AND g.committed
         LEFT ANTI JOIN {{doubtful_deliveries}} d
           ON d.k = g.k AND d.response_seq = g.answer AND d.offset = g.offset
-        GROUP BY {kept}
+        GROUP BY {columns}
         """,
         spread=spread,
     )

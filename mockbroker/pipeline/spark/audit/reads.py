@@ -46,7 +46,7 @@ def aborted_read(inputs: Inputs) -> DataFrame:
 
 def dirty_read(inputs: Inputs) -> DataFrame:
     """Records at or above the last stable offset that a read_committed consumer got."""
-    inputs.derive("unstable", _unstable, keep=True)
+    inputs.derive("unstable", _unstable, checkpoint=True)
     if not inputs.rows("unstable"):
         return no_findings(inputs)
     found = inputs.sql("""
@@ -70,7 +70,7 @@ def _unstable(inputs: Inputs) -> DataFrame:
 
 def skip(inputs: Inputs) -> DataFrame:
     """Answers, and pairs of answers, that led past a record."""
-    ranges = inputs.derive("skipped_ranges", _skipped_ranges, keep=True)
+    ranges = inputs.derive("skipped_ranges", _skipped_ranges, checkpoint=True)
     if not inputs.rows("skipped_ranges"):
         return no_findings(inputs)
     found = first_missing(inputs, ranges, "skip")
@@ -98,7 +98,7 @@ def _skipped_ranges(inputs: Inputs) -> DataFrame:
 
 def non_monotonic_poll(inputs: Inputs) -> DataFrame:
     """Answers, and pairs of answers, that led back."""
-    inputs.derive("disordered", _disordered, keep=True)
+    inputs.derive("disordered", _disordered, checkpoint=True)
     found = inputs.sql("""
         SELECT run, topic, topic_id, partition, lo AS offset,
                concat('connection:', connection) AS subject, verdict,
@@ -130,14 +130,14 @@ def _disordered(inputs: Inputs) -> DataFrame:
 
 
 def read_again(inputs: Inputs) -> DataFrame:
-    """Stretches of reading of a group that began below what the group had had."""
+    """Read spans of a group that began below what the group had had."""
     found = inputs.sql("""
-        WITH stretches AS (
-            SELECT run, k, topic, topic_id, partition, `group`, assignment,
+        WITH read_spans AS (
+            SELECT run, k, topic, topic_id, partition, `group`, read_span,
                    min(response_seq) AS first_answer, min(lo) AS lo, max(hi) AS hi
             FROM {readings}
             WHERE `group` IS NOT NULL AND brought > 0
-            GROUP BY run, k, topic, topic_id, partition, `group`, assignment
+            GROUP BY run, k, topic, topic_id, partition, `group`, read_span
         )
         SELECT run, topic, topic_id, partition, lo AS offset, `group` AS subject,
                'report' AS verdict, first_of_all AS first_seq, first_answer AS last_seq,
@@ -145,7 +145,7 @@ def read_again(inputs: Inputs) -> DataFrame:
         FROM (
             SELECT *, max(hi) OVER earlier AS before,
                    coalesce(min(first_answer) OVER earlier, first_answer) AS first_of_all
-            FROM stretches
+            FROM read_spans
             WINDOW earlier AS (
                 PARTITION BY k, `group` ORDER BY first_answer
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING

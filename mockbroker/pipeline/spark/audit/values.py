@@ -19,7 +19,7 @@ def inconsistent_offset(inputs: Inputs) -> DataFrame:
     Answers that are not doubtful brought the values of the records, and offsets that are not
     reused have one record each: so only what is doubtful or reused can hold a second value.
     """
-    inputs.derive("suspects", _suspects, keep=True)
+    inputs.derive("suspects", _suspects, checkpoint=True)
     if not inputs.rows("suspects"):
         return no_findings(inputs)
     found = inputs.sql("""
@@ -75,7 +75,7 @@ def duplicate(inputs: Inputs) -> DataFrame:
 
 
 def _by_id(inputs: Inputs) -> DataFrame:
-    inputs.derive("twins", _twins, keep=True)
+    inputs.derive("twins", _twins, checkpoint=True)
     return inputs.sql("""
         WITH standing AS (
             SELECT r.run, r.k, r.topic, r.topic_id, r.partition, r.offset, r.id, r.append_seq

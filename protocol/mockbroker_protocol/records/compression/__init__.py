@@ -58,10 +58,9 @@ def decompress(
     codec: int,
     data: Buffer,
     *,
-    magic: int = 2,
     decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
 ) -> Buffer:
-    """Decompress a records section, or the value of a wrapper message when `magic` is 0 or 1.
+    """Decompress a records section.
 
     Raises `CompressionError` for an unknown codec, bytes the codec cannot read, and a result of
     more than `decompressed_bytes_max` bytes.
@@ -78,7 +77,7 @@ def decompress(
         case CompressionType.LZ4:
             from mockbroker_protocol.records.compression import lz4
 
-            return lz4.decompress(data, decompressed_bytes_max, magic)
+            return lz4.decompress(data, decompressed_bytes_max)
         case CompressionType.ZSTD:
             from mockbroker_protocol.records.compression import zstd
 

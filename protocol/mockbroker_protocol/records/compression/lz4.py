@@ -47,18 +47,15 @@ def compress(data: Buffer) -> Buffer:
     return out
 
 
-def decompress(data: Buffer, limit: int, magic: int) -> Buffer:
+def decompress(data: Buffer, limit: int) -> Buffer:
     from cramjam import lz4
 
     view = memoryview(data)
-    header_end, bound = _bound(view)
-    if magic < 2:
-        view = _with_right_header_checksum(view, header_end)
-    return decompress_bounded(lz4.decompress_into, view, bound, limit, "lz4")
+    return decompress_bounded(lz4.decompress_into, view, _bound(view), limit, "lz4")
 
 
-def _bound(view: memoryview) -> tuple[int, int]:
-    """The end of the frame header, and the most bytes that the frame's blocks can make."""
+def _bound(view: memoryview) -> int:
+    """The most bytes that the frame's blocks can make."""
     if view[:4] != _MAGIC:
         raise CompressionError(0, "lz4: no frame magic")
     if len(view) < _HEADER_BYTES_MIN:
@@ -70,7 +67,7 @@ def _bound(view: memoryview) -> tuple[int, int]:
     if block_code < _SIZE_CODE_MIN:
         raise CompressionError(5, f"lz4: block size code {block_code}")
     block_bytes_max = 1 << (8 + 2 * block_code)
-    header_end = pos = 7 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
+    pos = 7 + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
     checksum_bytes = 4 if flags & 0x10 else 0
     bound = 0
     while True:
@@ -78,7 +75,7 @@ def _bound(view: memoryview) -> tuple[int, int]:
             raise CompressionError(len(view), "lz4: the frame ends without its end mark")
         word = _u32.unpack_from(view, pos)[0]
         if word == _END_MARK:
-            return header_end, bound
+            return bound
         size = word & ~_UNCOMPRESSED
         if size > len(view) - pos - 4:
             raise CompressionError(
@@ -86,55 +83,3 @@ def _bound(view: memoryview) -> tuple[int, int]:
             )
         bound += size if word & _UNCOMPRESSED else min(size * _RATIO_MAX, block_bytes_max)
         pos += 4 + size + checksum_bytes
-
-
-def _with_right_header_checksum(view: memoryview, header_end: int) -> memoryview:
-    """A frame of message format v0 or v1 with its header checksum set right.
-
-    Kafka's old producers computed it over the frame magic too, and consumers of those formats
-    expect that to this day (KAFKA-3160). Both are accepted; any other is not.
-    """
-    stored = view[header_end - 1]
-    right = _xxh32(bytes(view[4 : header_end - 1])) >> 8 & 0xFF
-    if stored == right:
-        return view
-    if stored != _xxh32(bytes(view[: header_end - 1])) >> 8 & 0xFF:
-        raise CompressionError(header_end - 1, "lz4: wrong header checksum")
-    fixed = bytearray(view)
-    fixed[header_end - 1] = right
-    return memoryview(fixed)
-
-
-def _xxh32(data: bytes) -> int:
-    """xxHash32 with seed 0, for frame headers.
-
-    A header with content size and dictionary id and the magic before it has 18 bytes, so the four
-    lanes for longer input are needed too.
-    """
-    mask = 0xFFFFFFFF
-    p1, p2, p3, p4, p5 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1
-
-    def rotate(value: int, by: int) -> int:
-        value &= mask
-        return (value << by | value >> (32 - by)) & mask
-
-    pos = 0
-    if len(data) >= 16:
-        lanes = [p1 + p2, p2, 0, -p1]
-        while len(data) - pos >= 16:
-            for i, word in enumerate(struct.unpack_from("<4I", data, pos)):
-                lanes[i] = rotate(lanes[i] + word * p2, 13) * p1 & mask
-            pos += 16
-        value = sum(rotate(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
-    else:
-        value = p5
-    value += len(data)
-    while len(data) - pos >= 4:
-        value = rotate(value + _u32.unpack_from(data, pos)[0] * p3, 17) * p4
-        pos += 4
-    for byte in data[pos:]:
-        value = rotate(value + byte * p5, 11) * p1
-    value &= mask
-    value = (value ^ value >> 15) * p2 & mask
-    value = (value ^ value >> 13) * p3 & mask
-    return value ^ value >> 16

@@ -59,7 +59,7 @@ def test_a_partition_that_went_to_another_is_not_freed_by_its_former_owner() -> 
             CurrentChange("a", owning(3, 0)),
         ]
     )
-    assert [group.owner_epoch(T, p) for p in range(3)] == [3, 4, -1]
+    assert [group.current_partition_epoch(T, p) for p in range(3)] == [3, 4, -1]
 
 
 def test_records_of_a_member_may_come_in_any_order() -> None:

@@ -20,6 +20,7 @@ from tests.support.consumer_playbook import (
     told,
 )
 
+NOW_MS = 0
 ALL = {"t": [0, 1, 2, 3]}
 
 
@@ -290,28 +291,32 @@ def test_members_commit_at_their_epoch_or_since_they_own_a_partition() -> None:
     (topic,) = group.members["a"].assigned
     mine, other = play.owned("a")["t"][0], play.owned("b")["t"][0]
     stale = ErrorCode.STALE_MEMBER_EPOCH
-    assert group.check_commit("a", None, 3) is ErrorCode.NONE
-    assert group.check_commit("a", None, 4) is stale
-    assert group.check_commit("a", None, 2) is ErrorCode.NONE
+    assert group.check_commit("a", None, 3, NOW_MS) is ErrorCode.NONE
+    assert group.check_commit("a", None, 4, NOW_MS) is stale
+    assert group.check_commit("a", None, 2, NOW_MS) is ErrorCode.NONE
     assert group.check_partition("a", 2, topic, mine) is ErrorCode.NONE
     assert group.check_partition("a", 2, topic, other) is stale
     assert group.check_partition("a", 1, topic, mine) is stale
     assert group.check_partition("a", 3, topic, other) is ErrorCode.NONE
-    assert group.check_commit("x", None, 3) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert group.check_commit("a", None, 3, version=8) is ErrorCode.UNSUPPORTED_VERSION
-    assert group.check_commit("", None, -1) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.check_commit("x", None, 3, NOW_MS) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.check_commit("a", None, 3, NOW_MS, version=8) is ErrorCode.UNSUPPORTED_VERSION
+    assert group.check_commit("", None, -1, NOW_MS) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_transactions_commit_without_a_member_but_not_with_a_wrong_one() -> None:
     group = Playbook().stable("a").group
-    assert group.check_commit("", None, -1, transactional=True) is ErrorCode.NONE
-    assert group.check_commit("a", None, 2, transactional=True, version=3) is ErrorCode.NONE
-    assert group.check_commit("a", None, 9, transactional=True) is ErrorCode.ILLEGAL_GENERATION
-    assert group.check_commit("x", None, -1, transactional=True) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert group.check_commit("", None, -1, NOW_MS, transactional=True) is ErrorCode.NONE
+    assert group.check_commit("a", None, 2, NOW_MS, transactional=True, version=3) is ErrorCode.NONE
+    assert (
+        group.check_commit("a", None, 9, NOW_MS, transactional=True) is ErrorCode.ILLEGAL_GENERATION
+    )
+    assert (
+        group.check_commit("x", None, -1, NOW_MS, transactional=True) is ErrorCode.UNKNOWN_MEMBER_ID
+    )
 
 
 def test_anybody_commits_for_an_empty_group() -> None:
-    assert Playbook().group.check_commit("", None, -1) is ErrorCode.NONE
+    assert Playbook().group.check_commit("", None, -1, NOW_MS) is ErrorCode.NONE
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,10 @@ def classic(node: ConsumerNode, **fields: Any) -> str:
 def test_a_classic_group_becomes_a_consumer_group(node: ConsumerNode) -> None:
     """Its members keep what they have, at an epoch that goes on from the generation."""
     old = classic(node)
-    generation = node.shard().groups["g"].generation
+    generation = node.classic_group().generation
     joined = node.joins("g", "new")
     group = node.consumer_group("g")
-    assert "g" not in node.shard().groups
+    assert node.shard().classic.get("g") is None
     assert group.epoch == group.assignment_epoch == joined.member_epoch == generation + 1
     assert node.owned("g", old) == [0, 1, 2]
     assert group.members[old].epoch == generation
@@ -85,7 +85,7 @@ def test_some_classic_groups_stay_what_they_are(
     node = ConsumerNode(configs=configs)
     node.stable("g", **fields)
     assert node.joins("g", "new").error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    assert node.shard().groups["g"].state is State.STABLE
+    assert node.classic_group().state is State.STABLE
 
 
 def test_data_of_a_custom_assignor_would_get_lost(node: ConsumerNode) -> None:
@@ -97,7 +97,7 @@ def test_an_empty_classic_group_makes_room(node: ConsumerNode) -> None:
     (member,) = node.stable("g")
     node.ask(leave_request("g", member))
     assert node.joins("g", "new").member_epoch == 2
-    assert "g" not in node.shard().groups
+    assert node.shard().classic.get("g") is None
 
 
 def test_an_empty_consumer_group_makes_room(node: ConsumerNode) -> None:
@@ -107,9 +107,9 @@ def test_an_empty_consumer_group_makes_room(node: ConsumerNode) -> None:
     assert unknown.error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert node.consumer_group("g").is_empty()
     node.stable("g")
-    assert "g" not in node.shard().consumers.groups
+    assert node.shard().consumers.get("g") is None
     node.reload()
-    assert list(node.shard().groups) == ["g"]
+    assert list(node.shard().classic.all()) == ["g"]
 
 
 def test_it_becomes_a_classic_group_again_when_the_last_new_member_leaves(
@@ -122,14 +122,14 @@ def test_it_becomes_a_classic_group_again_when_the_last_new_member_leaves(
     epoch = node.consumer_group("g").epoch
     kept = node.owned("g", old)
     node.leaves("g", "new")
-    group = node.shard().groups["g"]
+    group = node.classic_group()
     assert (group.state, group.generation) == (State.PREPARING, epoch)
     stored = decode_assignment(group.roster.members[old].assignment).assigned_partitions
     assert [p for part in stored for p in part.partitions] == kept
     beaten = node.ask(heartbeat_request("g", old, epoch))
     assert beaten.error_code == ErrorCode.REBALANCE_IN_PROGRESS
     node.reload()
-    again = node.shard().groups["g"]
+    again = node.classic_group()
     assert (again.state, again.generation) == (State.STABLE, epoch)
     assert list(again.roster.members) == [old]
 
@@ -139,7 +139,7 @@ def test_a_static_member_that_goes_back_takes_the_group_with_it(node: ConsumerNo
     joined = node.ask(
         join_request("g", protocols={"range": subscription("t")}, group_instance_id="one")
     )
-    group = node.shard().groups["g"]
+    group = node.classic_group()
     assert group.state is State.STABLE
     assert joined.generation_id == group.generation == 2
     synced = node.ask(sync_request("g", joined.member_id, 2, group_instance_id="one"))
@@ -153,7 +153,7 @@ def test_all_protocols_of_a_member_survive_the_way_back(node: ConsumerNode) -> N
     given = node.ask(join_request("g", protocols=protocols)).member_id
     node.ask(join_request("g", given, protocols=protocols))
     node.leaves("g", "new")
-    group = node.shard().groups["g"]
+    group = node.classic_group()
     assert [name for name, _ in group.roster.members[given].protocols] == list(protocols)
 
 
@@ -162,7 +162,7 @@ def test_what_cannot_be_stored_does_not_happen(node: ConsumerNode) -> None:
     with node.log_refuses():
         refused = node.joins("g", "new")
         assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert old in node.shard().groups["g"].roster.members
+    assert old in node.classic_group().roster.members
     node.joins("g", "new")
     with node.log_refuses():
         refused = node.leaves("g", "new")

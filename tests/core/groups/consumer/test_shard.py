@@ -41,7 +41,7 @@ STATE = (
     "targets",
     "_names",
     "_regex_topics",
-    "_owner_epochs",
+    "_partition_epochs",
 )
 
 
@@ -54,9 +54,9 @@ def pictures(shard: GroupShard) -> object:
     classic = {
         # A Stable group is stored just before it becomes Stable, so its timestamp is older.
         name: (group.generation, group.protocol_name, sorted(group.roster.members))
-        for name, group in shard.groups.items()
+        for name, group in shard.classic.all().items()
     }
-    new = {name: picture(group) for name, group in shard.consumers.groups.items()}
+    new = {name: picture(group) for name, group in shard.consumers.all().items()}
     return classic, new, shard.offsets.committed
 
 
@@ -76,7 +76,7 @@ def node() -> ConsumerNode:
 
 def test_a_refused_join_leaves_no_group_behind(node: ConsumerNode) -> None:
     node.joins("g", "m", subscribed_topic_names=None, subscribed_topic_regex="(")
-    assert node.shard().consumers.groups == {}
+    assert node.shard().consumers.all() == {}
     assert node.shard().partition.log_end_offset == 0
 
 
@@ -84,8 +84,8 @@ def test_a_group_that_could_not_be_stored_is_not_there(node: ConsumerNode) -> No
     with node.log_refuses():
         answer = node.joins("g", "m", subscribed_topic_regex="t.*")
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert node.shard().consumers.groups == {}
-    assert node.cluster.timers.deadline_ms() is None or node.advance(10**6) is None
+    assert node.shard().consumers.all() == {}
+    assert node.cluster.runtime.timers.deadline_ms() is None or node.advance(10**6) is None
 
 
 def test_a_heartbeat_that_changes_nothing_writes_nothing(node: ConsumerNode) -> None:
@@ -95,13 +95,32 @@ def test_a_heartbeat_that_changes_nothing_writes_nothing(node: ConsumerNode) -> 
     assert node.shard().partition.log_end_offset == end
 
 
+def changes_of(node: ConsumerNode) -> list[list[str]]:
+    """What each batch of the coordinator's log changes."""
+    found = []
+    for stored in node.shard().partition.log.batches():
+        ((header, view),) = split_batches(bytearray(bytes(stored)))
+        changes = [parse(record) for record in iter_records(header, view)]
+        found.append([type(change.change).__name__ for change in changes if change])
+    return found
+
+
+def test_a_first_heartbeat_with_a_regex_computes_no_assignment(node: ConsumerNode) -> None:
+    """The target assignment begins at epoch 1 (TargetAssignmentMetadata.INITIAL). So the heartbeat
+    after the regex is resolved need not wait for `group.consumer.assignment.interval.ms`.
+    """
+    names = {"subscribed_topic_names": None, "subscribed_topic_regex": "t.*"}
+    assert node.joins("g", "m", **names).member_epoch == 1
+    assert changes_of(node)[0] == ["MemberChange", "CurrentChange"]
+    node.advance(60)
+    told = node.beats("g", "m", 1, {})
+    assert (told.member_epoch, told.assignment is not None) == (2, True)
+
+
 def test_one_heartbeat_is_one_batch(node: ConsumerNode) -> None:
     """In Kafka's order: member, group epoch, targets, assignment epoch, what the member owns."""
     node.joins("g", "m")
-    (batch,) = [bytes(b) for b in node.shard().partition.log.batches()]
-    ((header, view),) = split_batches(bytearray(batch))
-    changes = [parse(record) for record in iter_records(header, view)]
-    names = [type(change.change).__name__ for change in changes if change]
+    (names,) = changes_of(node)
     assert names == [
         "MemberChange",
         "GroupChange",
@@ -161,7 +180,7 @@ def test_an_empty_group_without_offsets_is_dropped_by_and_by(node: ConsumerNode)
     node.joins("g", "a")
     node.leaves("g", "a")
     node.advance(600_000)
-    assert node.shard().consumers.groups == {}
+    assert node.shard().consumers.all() == {}
 
 
 def test_offsets_of_topics_that_somebody_reads_do_not_expire(node: ConsumerNode) -> None:
@@ -177,7 +196,7 @@ def test_offsets_of_topics_that_somebody_reads_do_not_expire(node: ConsumerNode)
     node.leaves("g", "a")
     node.advance(600_000)
     assert node.shard().offsets.of_group("g") == {}
-    assert node.shard().consumers.groups == {}
+    assert node.shard().consumers.all() == {}
 
 
 def test_configs_of_a_group_count_from_the_next_heartbeat_on(node: ConsumerNode) -> None:
@@ -193,7 +212,7 @@ def test_commits_alone_do_not_stand_in_the_way_of_a_consumer_group(node: Consume
     node.ask(commit_request({("t", 0): 5}, "g"))
     node.joins("g", "a")
     node.reload()
-    assert "g" not in node.shard().groups
+    assert node.shard().classic.get("g") is None
     assert node.consumer_group().members["a"].epoch == 2
     (fetched,) = node.ask(fetch_request({"t": [0]}, "g")).groups
     assert fetched.topics[0].partitions[0].committed_offset == 5
@@ -208,7 +227,7 @@ def test_replaying_the_log_of_any_history_gives_the_same_state(seed: int) -> Non
     names = ["a", "b", "c", "d"]
     for step in range(50):
         group = draw.choice(["g", "h"])
-        present = node.shard().consumers.groups.get(group)
+        present = node.shard().consumers.get(group)
         member = present.members.get(draw.choice(names)) if present else None
         static = {"instance_id": f"i-{draw.choice(names)}"} if draw.random() < 0.3 else {}
         match draw.randrange(11):
@@ -241,10 +260,10 @@ def test_replaying_the_log_of_any_history_gives_the_same_state(seed: int) -> Non
                     node.topic("u", draw.randrange(1, 4))
         if step % 10 == 9:
             live, replayed = node.shard(), fresh(node)
-            assert {n: picture(g) for n, g in replayed.consumers.groups.items()} == {
-                n: picture(g) for n, g in live.consumers.groups.items()
+            assert {n: picture(g) for n, g in replayed.consumers.all().items()} == {
+                n: picture(g) for n, g in live.consumers.all().items()
             }
-            assert not set(live.groups) & set(live.consumers.groups)
+            assert set(replayed.classic.all()) == set(live.classic.all())
 
 
 def test_a_classic_client_leaves_and_beats_through_the_same_requests(node: ConsumerNode) -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from itertools import product
 
 from mockbroker.core.groups.consumer.states import (
+    ADVANCE_RESULTS,
     DELETE_ANSWERS,
     DUE,
     GROUP_STATES,
     MIGRATION_POLICIES,
-    OUTCOMES,
-    STEPS,
-    Advance,
+    RECONCILE_ACTIONS,
+    AdvanceFacts,
     GroupFacts,
     GroupState,
     MemberState,
-    Situation,
-    Step,
+    ReconcileAction,
+    ReconcileFacts,
 )
 from mockbroker_protocol import ErrorCode
 
@@ -25,10 +25,10 @@ BOOLS = (False, True)
 
 def test_every_table_answers_every_question() -> None:
     assert set(GROUP_STATES) == {GroupFacts(*facts) for facts in product(BOOLS, repeat=3)}
-    assert set(STEPS) == set(DUE) == set(MemberState)
-    for row in STEPS.values():
-        assert set(row) == {Situation(*facts) for facts in product(BOOLS, repeat=2)}
-    assert set(OUTCOMES) == {Advance(*facts) for facts in product(BOOLS, repeat=2)}
+    assert set(RECONCILE_ACTIONS) == set(DUE) == set(MemberState)
+    for row in RECONCILE_ACTIONS.values():
+        assert set(row) == {ReconcileFacts(*facts) for facts in product(BOOLS, repeat=2)}
+    assert set(ADVANCE_RESULTS) == {AdvanceFacts(*facts) for facts in product(BOOLS, repeat=2)}
     assert set(DELETE_ANSWERS) == set(GroupState)
     assert set(MIGRATION_POLICIES) == {"bidirectional", "upgrade", "downgrade", "disabled"}
 
@@ -46,11 +46,13 @@ def test_only_an_empty_group_may_be_deleted() -> None:
 
 
 def test_who_has_to_give_something_up_keeps_its_epoch() -> None:
-    for left, outcome in OUTCOMES.items():
+    for left, outcome in ADVANCE_RESULTS.items():
         assert outcome.takes_target_epoch is not left.must_revoke
         assert (outcome.state is MemberState.UNREVOKED) is left.must_revoke
 
 
 def test_nobody_is_fenced_but_members_in_a_state_of_the_future() -> None:
-    fenced = {state for state, row in STEPS.items() if Step.FENCE in row.values()}
+    fenced = {
+        state for state, row in RECONCILE_ACTIONS.items() if ReconcileAction.FENCE in row.values()
+    }
     assert fenced == {MemberState.UNKNOWN}

@@ -6,8 +6,18 @@ import pytest
 
 from mockbroker.core.groups.consumer.events import RegexChange
 from mockbroker.core.groups.consumer.states import GroupState
+from mockbroker.core.groups.events import ConsumerResult
 from mockbroker_protocol import ErrorCode
-from tests.support.consumer_playbook import Playbook, Topics, beat, join, leave, refused, told
+from tests.support.consumer_playbook import (
+    Playbook,
+    Told,
+    Topics,
+    beat,
+    join,
+    leave,
+    refused,
+    told,
+)
 
 REGEX = {"topic_names": None, "regex": "t[0-9]"}
 
@@ -37,6 +47,20 @@ def test_what_is_no_regex_is_refused(regex: str) -> None:
     play >> join("a", topic_names=None, regex=regex)
     play << refused("a", ErrorCode.INVALID_REGULAR_EXPRESSION)
     assert play.state is GroupState.EMPTY
+
+
+def test_the_refusal_of_a_regex_has_kafkas_words() -> None:
+    play = Playbook()
+    play >> join("a", topic_names=None, regex="t[")
+    message = "SubscribedTopicRegex `t[` is not a valid regular expression: missing closing ]."
+    play << Told("a", ConsumerResult, {"message": message})
+
+
+@pytest.mark.timeout(10)
+def test_a_regex_that_makes_backtracking_explode_is_looked_up_at_once() -> None:
+    play = Playbook(Topics(**{"a" * 249: 1, "aaz": 1}))
+    play >> join("a", topic_names=None, regex="(a+)+z") << told("a", 1, {})
+    assert play.group.resolved["(a+)+z"].topics == {"aaz"}
 
 
 def test_new_topics_are_found_no_sooner_than_ten_seconds_after_the_last_lookup() -> None:

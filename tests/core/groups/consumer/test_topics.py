@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.broker import BrokerSpec
+from mockbroker.core.brokers.broker import BrokerSpec
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.groups.consumer.topics import ClusterTopics, metadata_hash
 

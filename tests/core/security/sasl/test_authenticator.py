@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.ids import IdSource
-from mockbroker.core.security.sasl.authenticator import Answer, Authenticator
+from mockbroker.core.security.sasl.authenticator import Authenticator, SaslResponse
 from mockbroker.core.security.sasl.jwt import TokenRules, unsigned_token
 from mockbroker.core.security.sasl.realm import Realm, scram_credentials
-from mockbroker.core.security.sasl.states import SaslState, Verdict
+from mockbroker.core.security.sasl.states import Admission, SaslState
 from mockbroker_protocol import ApiKey, ErrorCode
 from tests.core.security.sasl.scram_client import ScramClient
 
@@ -33,13 +33,15 @@ def authenticator(reauth_ms: int = 0, mechanisms: tuple[str, ...] = ()) -> Authe
     return Authenticator(realm)
 
 
-def shake(sasl: Authenticator, mechanism: str = "PLAIN", version: int = 1, at: int = 0) -> Answer:
-    assert sasl.admit(HANDSHAKE, at) is Verdict.ADMIT
+def shake(
+    sasl: Authenticator, mechanism: str = "PLAIN", version: int = 1, at: int = 0
+) -> SaslResponse:
+    assert sasl.admit(HANDSHAKE, at) is Admission.ADMIT
     return sasl.handshake(mechanism, version)
 
 
-def show(sasl: Authenticator, token: bytes, at: int = 0) -> Answer:
-    assert sasl.admit(TOKEN, at) is Verdict.ADMIT
+def show(sasl: Authenticator, token: bytes, at: int = 0) -> SaslResponse:
+    assert sasl.admit(TOKEN, at) is Admission.ADMIT
     return sasl.token(token, at)
 
 
@@ -53,14 +55,14 @@ def proved(reauth_ms: int = 0, at: int = 0) -> Authenticator:
 
 def test_a_client_asks_for_versions_names_a_mechanism_and_proves_itself():
     sasl = authenticator()
-    assert sasl.admit(VERSIONS, 0) is Verdict.ADMIT
+    assert sasl.admit(VERSIONS, 0) is Admission.ADMIT
     sasl.versions_answered(0)
     assert sasl.state is SaslState.HANDSHAKE
-    assert shake(sasl) == Answer()
+    assert shake(sasl) == SaslResponse()
     assert (sasl.takes_token, sasl.takes_handshake) == (True, False)
-    assert show(sasl, ALICE) == Answer()
+    assert show(sasl, ALICE) == SaslResponse()
     assert (sasl.complete, sasl.principal, sasl.expires_ms) == (True, "User:alice", None)
-    assert sasl.admit(METADATA, 10**15) is Verdict.ADMIT
+    assert sasl.admit(METADATA, 10**15) is Admission.ADMIT
 
 
 def test_a_mechanism_of_several_tokens_is_challenged_in_between():
@@ -78,7 +80,7 @@ def test_after_refused_versions_a_client_may_ask_again():
     sasl = authenticator()
     sasl.admit(VERSIONS, 0)
     sasl.versions_answered(ErrorCode.UNSUPPORTED_VERSION)
-    assert sasl.admit(VERSIONS, 0) is Verdict.ADMIT
+    assert sasl.admit(VERSIONS, 0) is Admission.ADMIT
 
 
 @pytest.mark.parametrize("api_key", [METADATA, TOKEN, 9999])
@@ -88,29 +90,29 @@ def test_nothing_else_is_served_before_the_handshake(api_key, asked):
     if asked:
         sasl.admit(VERSIONS, 0)
         sasl.versions_answered(0)
-    assert sasl.admit(api_key, 0) is Verdict.CLOSE
+    assert sasl.admit(api_key, 0) is Admission.CLOSE
     assert "the client has to authenticate" in sasl.reason
 
 
-def test_versions_are_told_once():
+def test_versions_are_answered_once():
     sasl = authenticator()
     sasl.admit(VERSIONS, 0)
     sasl.versions_answered(0)
-    assert sasl.admit(VERSIONS, 0) is Verdict.CLOSE
+    assert sasl.admit(VERSIONS, 0) is Admission.CLOSE
 
 
 @pytest.mark.parametrize("api_key", [METADATA, VERSIONS, HANDSHAKE])
 def test_only_tokens_are_taken_after_the_handshake(api_key):
     sasl = authenticator()
     shake(sasl)
-    assert sasl.admit(api_key, 0) is Verdict.REFUSE
+    assert sasl.admit(api_key, 0) is Admission.REFUSE
     assert sasl.failed
-    assert sasl.admit(TOKEN, 0) is Verdict.CLOSE
+    assert sasl.admit(TOKEN, 0) is Admission.CLOSE
 
 
 def test_an_unknown_mechanism_fails_and_the_others_are_named():
     sasl = authenticator(mechanisms=("PLAIN",))
-    assert shake(sasl, "SCRAM-SHA-256") == Answer(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
+    assert shake(sasl, "SCRAM-SHA-256") == SaslResponse(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
     assert (sasl.failed, sasl.mechanisms) == (True, ["PLAIN"])
 
 
@@ -126,7 +128,7 @@ def test_an_unknown_mechanism_fails_and_the_others_are_named():
 def test_a_denied_client_is_told_what_kafka_tells(mechanism, token, message):
     sasl = authenticator()
     shake(sasl, mechanism)
-    assert show(sasl, token) == Answer(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
+    assert show(sasl, token) == SaslResponse(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
     assert (sasl.failed, sasl.principal) == (True, "User:ANONYMOUS")
     assert sasl.reason
 
@@ -140,7 +142,7 @@ def test_the_version_of_the_handshake_says_how_tokens_come():
 
 def test_a_handshake_without_a_lifetime_is_an_ordinary_request():
     sasl = proved()
-    assert sasl.admit(HANDSHAKE, 5) is Verdict.ADMIT
+    assert sasl.admit(HANDSHAKE, 5) is Admission.ADMIT
     assert (sasl.complete, sasl.takes_handshake, sasl.takes_token) == (True, False, False)
 
 
@@ -148,8 +150,8 @@ def test_a_session_lasts_as_long_as_the_broker_says():
     sasl = authenticator(reauth_ms=5000)
     shake(sasl, at=100)
     assert show(sasl, ALICE, at=100).session_lifetime_ms == 5000
-    assert sasl.admit(METADATA, 5100) is Verdict.ADMIT
-    assert sasl.admit(METADATA, 5101) is Verdict.CLOSE
+    assert sasl.admit(METADATA, 5100) is Admission.ADMIT
+    assert sasl.admit(METADATA, 5101) is Admission.CLOSE
     assert sasl.reason == "the session has expired and was not renewed"
 
 
@@ -169,8 +171,8 @@ def test_a_session_ends_with_its_token(reauth_ms, expires_s, lifetime_ms):
 @pytest.mark.parametrize("at", [4000, 9000], ids=["in time", "too late"])
 def test_a_session_is_renewed_by_the_same_proof(at):
     sasl = proved(reauth_ms=5000)
-    assert shake(sasl, at=at) == Answer()
-    assert show(sasl, ALICE, at=at + 1) == Answer(session_lifetime_ms=5000)
+    assert shake(sasl, at=at) == SaslResponse()
+    assert show(sasl, ALICE, at=at + 1) == SaslResponse(session_lifetime_ms=5000)
     assert (sasl.complete, sasl.expires_ms) == (True, at + 5001)
 
 
@@ -178,17 +180,17 @@ def test_an_expired_session_is_not_renewed_twice_within_a_second():
     sasl = proved(reauth_ms=100)
     shake(sasl, at=50)
     show(sasl, ALICE, at=50)
-    assert sasl.admit(HANDSHAKE, 140) is Verdict.ADMIT  # an ordinary request, to be told 34
+    assert sasl.admit(HANDSHAKE, 140) is Admission.ADMIT  # an ordinary request, to be told 34
     assert not sasl.takes_handshake
-    assert sasl.admit(HANDSHAKE, 151) is Verdict.CLOSE
-    assert sasl.admit(HANDSHAKE, 1050) is Verdict.ADMIT
+    assert sasl.admit(HANDSHAKE, 151) is Admission.CLOSE
+    assert sasl.admit(HANDSHAKE, 1050) is Admission.ADMIT
     assert sasl.takes_handshake
 
 
 def test_a_renewed_session_keeps_its_user():
     sasl = proved(reauth_ms=5000)
     shake(sasl, at=10)
-    assert show(sasl, BOB, at=10) == Answer(
+    assert show(sasl, BOB, at=10) == SaslResponse(
         ErrorCode.SASL_AUTHENTICATION_FAILED,
         "Cannot change principals during re-authentication from User.alice: User.bob",
     )
@@ -197,10 +199,10 @@ def test_a_renewed_session_keeps_its_user():
 
 def test_a_renewed_session_keeps_its_mechanism():
     sasl = proved(reauth_ms=5000)
-    assert shake(sasl, "SCRAM-SHA-256", at=10) == Answer()
+    assert shake(sasl, "SCRAM-SHA-256", at=10) == SaslResponse()
     assert not sasl.takes_token
     for api_key in (TOKEN, METADATA, VERSIONS, HANDSHAKE):
-        assert sasl.admit(api_key, 10) is Verdict.CLOSE
+        assert sasl.admit(api_key, 10) is Admission.CLOSE
     assert sasl.reason == (
         "SASL mechanism 'SCRAM-SHA-256' requested by client is not supported for"
         " re-authentication of mechanism 'PLAIN'"
@@ -227,12 +229,12 @@ def test_a_failed_renewal_is_called_so():
 def test_nothing_but_tokens_is_served_during_a_renewal():
     sasl = proved(reauth_ms=5000)
     shake(sasl, at=10)
-    assert sasl.admit(METADATA, 10) is Verdict.REFUSE
+    assert sasl.admit(METADATA, 10) is Admission.REFUSE
 
 
 def test_an_established_session_may_ask_for_versions_at_any_time():
     sasl = proved()
-    assert sasl.admit(VERSIONS, 0) is Verdict.ADMIT
+    assert sasl.admit(VERSIONS, 0) is Admission.ADMIT
     sasl.versions_answered(0)
     sasl.versions_answered(ErrorCode.INVALID_REQUEST)
     assert sasl.complete

@@ -38,7 +38,7 @@ def check(text: str, now_ms: int = NOW_MS, **rules: object) -> Bearer:
 def reason(text: str, now_ms: int = NOW_MS, **rules: object) -> str:
     with pytest.raises(DeniedError) as denied:
         check(text, now_ms, **rules)
-    assert denied.value.told is None
+    assert denied.value.message is None
     return denied.value.reason
 
 

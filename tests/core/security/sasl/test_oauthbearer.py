@@ -36,7 +36,7 @@ def test_a_refused_token_is_a_challenge_until_the_client_acknowledges_it():
     assert mechanism.user is None
     with pytest.raises(DeniedError) as denied:
         mechanism.respond(b"\x01", 0)
-    assert (denied.value.reason, denied.value.told) == (
+    assert (denied.value.reason, denied.value.message) == (
         "the token is bad",
         '{"status":"invalid_token"}',
     )
@@ -49,10 +49,10 @@ def test_another_token_may_follow_a_refused_one():
     assert mechanism.user == "alice"
 
 
-def test_a_foreign_authorization_id_is_denied_aloud():
+def test_a_foreign_authorization_id_is_denied_with_the_reason():
     with pytest.raises(DeniedError) as denied:
         OAuthBearer(validate).respond(b"n,a=bob,\x01auth=Bearer good\x01\x01", 0)
-    assert "(bob)" in (denied.value.told or "")
+    assert "(bob)" in (denied.value.message or "")
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ def test_a_foreign_authorization_id_is_denied_aloud():
 def test_what_is_no_message_is_denied_without_a_word(message):
     with pytest.raises(DeniedError) as denied:
         OAuthBearer(validate).respond(message, 0)
-    assert denied.value.told is None
+    assert denied.value.message is None

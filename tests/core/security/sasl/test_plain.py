@@ -26,7 +26,7 @@ def test_the_right_password_proves_the_user(token, user):
 
 
 @pytest.mark.parametrize(
-    ("token", "told"),
+    ("token", "message"),
     [
         (b"\0alice\0wrong", "Authentication failed: Invalid username or password"),
         (b"\0nobody\0secret", "Authentication failed: Invalid username or password"),
@@ -45,10 +45,10 @@ def test_the_right_password_proves_the_user(token, user):
         (b"\xff\0\xfe\0\xfd", "Authentication failed: Invalid username or password"),
     ],
 )
-def test_anything_else_is_denied(token, told):
+def test_anything_else_is_denied(token, message):
     plain = Plain(PASSWORDS)
     with pytest.raises(DeniedError) as denied:
         plain.respond(token, 0)
-    assert denied.value.told == told
+    assert denied.value.message == message
     assert plain.user is None
     assert "secret" not in denied.value.reason

@@ -83,13 +83,13 @@ def test_a_wrong_password_is_denied_without_a_word(mechanism):
     scram = server(mechanism)
     client = ScramClient("user", "wrong", mechanism.digest)
     error = denial(scram, client.final(scram.respond(client.first(), 0)))
-    assert (error.reason, error.told) == ("the password is wrong", None)
+    assert (error.reason, error.message) == ("the password is wrong", None)
 
 
 def test_a_password_of_the_other_mechanism_is_denied():
     scram = server(SHA_512)
     client = ScramClient("user", "pencil", "sha256")
-    assert denial(scram, client.final(scram.respond(client.first(), 0))).told is None
+    assert denial(scram, client.final(scram.respond(client.first(), 0))).message is None
 
 
 @pytest.mark.parametrize(
@@ -145,11 +145,11 @@ def test_a_proof_of_another_length_or_content_is_denied(proof):
 
 
 def test_an_unknown_user_is_denied_without_a_word():
-    assert denial(server(), b"n,,n=nobody,r=abc").told is None
+    assert denial(server(), b"n,,n=nobody,r=abc").message is None
 
 
 def test_a_foreign_authorization_id_is_denied():
-    assert "authorization id" in (denial(server(), b"n,a=bob,n=user,r=abc").told or "")
+    assert "authorization id" in (denial(server(), b"n,a=bob,n=user,r=abc").message or "")
 
 
 def test_too_few_iterations_are_denied():

@@ -7,10 +7,10 @@ import pytest
 from mockbroker.core.security.sasl.states import (
     ADMISSION,
     TRANSITIONS,
+    Admission,
     RequestKind,
     SaslEvent,
     SaslState,
-    Verdict,
 )
 
 
@@ -43,16 +43,16 @@ def test_every_event_happens_somewhere():
 
 
 def test_a_failed_connection_takes_and_becomes_nothing_more():
-    assert set(ADMISSION[SaslState.FAILED].values()) == {Verdict.CLOSE}
+    assert set(ADMISSION[SaslState.FAILED].values()) == {Admission.CLOSE}
     assert set(TRANSITIONS[SaslState.FAILED].values()) == {None}
 
 
 def test_a_refusal_always_fails_the_connection():
     for state, row in ADMISSION.items():
-        if Verdict.REFUSE in row.values():
+        if Admission.REFUSE in row.values():
             assert TRANSITIONS[state][SaslEvent.REFUSED] is SaslState.FAILED
 
 
 def test_only_an_established_session_serves_other_requests():
-    serving = {s for s, row in ADMISSION.items() if row[RequestKind.OTHER] is Verdict.ADMIT}
+    serving = {s for s, row in ADMISSION.items() if row[RequestKind.OTHER] is Admission.ADMIT}
     assert serving == {SaslState.COMPLETE}

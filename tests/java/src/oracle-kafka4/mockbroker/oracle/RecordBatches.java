@@ -17,12 +17,13 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.utils.ByteBufferOutputStream;
 
 import java.nio.ByteBuffer;
 import java.util.Map;
 
-/** Record batches (and the message sets before them) built and read by Kafka's MemoryRecords. */
+/** Record batches built and read by Kafka's MemoryRecords. */
 public final class RecordBatches {
     private static final int WRITE_LIMIT_BYTES = 64 << 20;
 
@@ -38,15 +39,12 @@ public final class RecordBatches {
     /** A batch header's fields and its records to {hex}. */
     private static ObjectNode build(ObjectNode item) throws Exception {
         ByteBufferOutputStream out = new ByteBufferOutputStream(1024);
-        byte magic = (byte) item.path("magic").asInt(2);
         Compression compression = Compression.of(item.path("compression").asText("none")).build();
         TimestampType stamps = item.path("logAppendTime").isNumber()
             ? TimestampType.LOG_APPEND_TIME : TimestampType.CREATE_TIME;
-        if (magic == 0) {
-            stamps = TimestampType.NO_TIMESTAMP_TYPE;
-        }
         try (MemoryRecordsBuilder builder = new MemoryRecordsBuilder(
-            out, magic, compression, stamps, item.path("baseOffset").asLong(0),
+            out, RecordBatch.CURRENT_MAGIC_VALUE, compression, stamps,
+            item.path("baseOffset").asLong(0),
             item.path("logAppendTime").asLong(-1), item.path("producerId").asLong(-1),
             (short) item.path("producerEpoch").asInt(-1), item.path("baseSequence").asInt(-1),
             item.path("transactional").asBoolean(false), false,

@@ -11,6 +11,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
@@ -23,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
 
 /** Producers by name. */
@@ -69,7 +71,7 @@ final class Producers {
     private ObjectNode send(ObjectNode item) throws Exception {
         List<Future<RecordMetadata>> futures = new ArrayList<>();
         for (JsonNode record : item.get("records")) {
-            futures.add(producer(item).send(record(record)));
+            futures.add(sent(producer(item), record(record)));
         }
         producer(item).flush();
         ArrayNode results = Pipe.JSON.arrayNode();
@@ -77,6 +79,19 @@ final class Producers {
             results.add(outcome(future));
         }
         return Json.result(results);
+    }
+
+    /** A producer that has been refused already throws, with the refusal as the cause. */
+    private static Future<RecordMetadata> sent(
+        KafkaProducer<byte[], byte[]> producer, ProducerRecord<byte[], byte[]> record) {
+        try {
+            return producer.send(record);
+        } catch (KafkaException e) {
+            if (e.getCause() instanceof KafkaException refusal) {
+                return CompletableFuture.failedFuture(refusal);
+            }
+            throw e;
+        }
     }
 
     /** {name, topic, count, size, keys?}: values are their number, padded to the size. */

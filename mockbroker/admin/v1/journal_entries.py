@@ -1,0 +1,43 @@
+"""The journal's entries as a spool has them, for the pipeline elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+from starlette.responses import StreamingResponse
+
+from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.journal import journal_of
+from mockbroker.pipeline.spool.format import SpoolEntry, encode
+from mockbroker.pipeline.spool.run_entries import finished_run
+
+MEDIA_TYPE = "application/octet-stream"
+
+
+def endpoints(api: Api) -> list[Endpoint]:
+    async def entries(_: Call) -> StreamingResponse:
+        found = await api.cluster(
+            lambda cluster: finished_run(
+                cluster, journal_of(api), cluster.cluster_id, time.time_ns()
+            )
+        )
+        return StreamingResponse(_encoded(found), media_type=MEDIA_TYPE)
+
+    return [
+        Endpoint(
+            "GET",
+            "/v1/journal/entries",
+            "Journal entries in the format of a spool, for the pipeline",
+            entries,
+            None,
+            media=(MEDIA_TYPE,),
+            problems=(409,),
+        )
+    ]
+
+
+async def _encoded(entries: list[SpoolEntry]) -> AsyncIterator[bytes]:
+    for entry in entries:
+        yield encode(entry)

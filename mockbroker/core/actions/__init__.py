@@ -1,0 +1,30 @@
+"""What people, tests and rules can do to a cluster, as methods of every handle on one."""
+
+from __future__ import annotations
+
+from mockbroker.core.actions.brokers import BrokerActions
+from mockbroker.core.actions.clock import ClockActions
+from mockbroker.core.actions.coordinators import CoordinatorActions
+from mockbroker.core.actions.groups import GroupActions
+from mockbroker.core.actions.logs import LogActions
+from mockbroker.core.actions.network import NetworkActions
+from mockbroker.core.actions.partitions import PartitionActions
+from mockbroker.core.actions.registry import ACTIONS, find_action, parse_action
+from mockbroker.core.actions.security import SecurityActions
+from mockbroker.core.actions.transactions import TransactionActions
+
+__all__ = ["ACTIONS", "Actions", "find_action", "parse_action"]
+
+
+class Actions(
+    BrokerActions,
+    NetworkActions,
+    PartitionActions,
+    LogActions,
+    CoordinatorActions,
+    GroupActions,
+    TransactionActions,
+    ClockActions,
+    SecurityActions,
+):
+    """Every action as a method; a subclass has `perform` (see `registry.Performer`)."""

@@ -1,0 +1,123 @@
+"""Actions: what a cluster can be made to do that no client can ask for.
+
+An action is one function with the struct of its arguments. Rules, timelines, scenarios, HTTP, the
+command line and the Python API perform it by `perform`: it checks the arguments, names the cause of
+what follows, and writes an `action` entry into the journal. An action that cannot be carried out
+raises ActionError or ApiError, and then nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+
+import msgspec
+
+from mockbroker.core.garbage import no_collections
+from mockbroker.core.validation import ValidationError, convert, nearest, to_data
+
+if TYPE_CHECKING:
+    from mockbroker.core.cluster_state import ClusterState
+
+P = ParamSpec("P")
+R = TypeVar("R")
+A = TypeVar("A", bound=msgspec.Struct)
+
+
+class Performer(Protocol):
+    """A cluster, or a handle on one."""
+
+    def perform(self, action: Action[Any, R], arguments: msgspec.Struct) -> R:
+        """Carry out `action`; what it returns."""
+        ...
+
+
+class Action(Generic[P, R]):
+    """An action by its name; as an attribute of a Performer it is a method of it.
+
+    The method takes the fields of the struct `arguments`. It raises ValidationError, which names
+    the field, for a value that does not fit.
+    """
+
+    def __init__(
+        self, arguments: Callable[P, msgspec.Struct], carry_out: Callable[[ClusterState, Any], R]
+    ) -> None:
+        assert isinstance(arguments, type)
+        self.name = ""
+        self.arguments: type[msgspec.Struct] = arguments
+        self.carry_out = carry_out
+        self.__doc__ = carry_out.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+        ACTIONS[name] = self
+
+    @overload
+    def __get__(self, on: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, on: Performer, owner: type) -> Callable[P, R]: ...
+    def __get__(self, on: Performer | None, owner: type) -> Self | Callable[P, R]:
+        if on is None:
+            return self
+
+        @wraps(self.carry_out)
+        def perform(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                given = self.arguments(*args, **kwargs)
+            except ValueError as error:  # fields that do not go together
+                raise ValidationError(self.name, str(error)) from None
+            return on.perform(self, convert(to_data(given), self.arguments, self.name))
+
+        return perform
+
+
+ACTIONS: dict[str, Action[..., Any]] = {}
+
+
+def action(
+    arguments: Callable[P, A],
+) -> Callable[[Callable[[ClusterState, A], R]], Action[P, R]]:
+    """Make a function of a cluster and of `arguments`, a struct, an action of that name."""
+    return lambda carry_out: Action(arguments, carry_out)
+
+
+def perform(
+    cluster: ClusterState,
+    action: Action[Any, R],
+    arguments: msgspec.Struct,
+    cause: str | None = None,
+) -> R:
+    """Carry out an action on behalf of `cause`, a rule or a plan, if one asked for it.
+
+    Raises ActionError or ApiError, and then nothing has changed and nothing is written.
+    """
+    runtime = cluster.runtime
+    former, runtime.cause = runtime.cause, cause or runtime.cause or action.name
+    try:
+        with no_collections():
+            result = action.carry_out(cluster, arguments)
+    finally:
+        runtime.cause = former
+    if runtime.journal is not None:
+        runtime.journal.fact(
+            runtime.now_ms(),
+            "action",
+            change=action.name,
+            rules=() if cause is None else (cause,),
+            arguments=to_data(arguments),
+        )
+    return result
+
+
+def find_action(name: str) -> Action[..., Any]:
+    """The action of this name. Raises ValidationError, with the nearest name, if there is none."""
+    found = ACTIONS.get(name)
+    if found is None:
+        raise ValidationError("action", f"unknown action {name!r}{nearest(name, ACTIONS)}")
+    return found
+
+
+def parse_action(name: str, data: object) -> msgspec.Struct:
+    """The arguments of an action from plain data. Raises ValidationError that names the field."""
+    return convert(data, find_action(name).arguments, name)

@@ -1,0 +1,173 @@
+"""One broker of the cluster: who it is, where it listens, and the coordinators it hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from mockbroker.core.brokers.broker_life import RUNNING
+from mockbroker.core.fetching.fetch_positions import FetchPositions
+from mockbroker.core.log.dirs import LogDirs
+from mockbroker.core.metadata.image import Endpoint
+
+if TYPE_CHECKING:
+    from mockbroker.core.fetching.fetch_session import FetchSessionCache
+    from mockbroker.core.groups.coordinator import GroupCoordinator
+    from mockbroker.core.services import Services
+    from mockbroker.core.txn.coordinator import TransactionCoordinator
+
+
+# The loggers of a broker and their levels, as Kafka's log4j2.yaml has them.
+_LOGGERS = {
+    "root": "INFO",
+    "kafka": "INFO",
+    "kafka.authorizer.logger": "INFO",
+    "kafka.network.RequestChannel$": "WARN",
+    "kafka.request.logger": "WARN",
+    "org.apache.kafka": "INFO",
+    "org.apache.kafka.controller": "INFO",
+    "state.change.logger": "INFO",
+}
+
+
+class BrokerSpec(NamedTuple):
+    """A broker to start a cluster with."""
+
+    node_id: int
+    rack: str | None = None
+
+
+class Broker:
+    """One broker: its process, its metadata image, and its registration with the controller.
+
+    `state` is that of the process, see `broker_life`; `stopped_how` says "controlled" or "unclean".
+    `fenced` means not alive in the controller's eyes, `shutting_down` about to leave; such brokers
+    lead nothing. `image` is the newest, or an old one while the broker cannot reach the controller.
+    """
+
+    __slots__ = (
+        "_fetch_sessions",
+        "_groups",
+        "_peers",
+        "_transactions",
+        "awaiting_controller",
+        "endpoints",
+        "epoch",
+        "fenced",
+        "fetch_positions",
+        "image",
+        "log_dirs",
+        "logger_levels",
+        "node_id",
+        "rack",
+        "services",
+        "shutting_down",
+        "state",
+        "stopped_how",
+    )
+
+    def __init__(
+        self, spec: BrokerSpec, epoch: int, services: Services, peers: Mapping[int, Broker]
+    ) -> None:
+        """`peers` are all brokers by their ids, this one among them as soon as it is there."""
+        self.services = services
+        self._peers = peers
+        self.image = services.metadata.image
+        # Requests for the controller that wait until it can be reached; each is called then.
+        self.awaiting_controller: dict[Callable[[], None], None] = {}
+        self.node_id: int = spec.node_id
+        self.rack = spec.rack
+        self.epoch: int = epoch
+        self.fenced = False
+        self.shutting_down = False
+        self.state = RUNNING
+        self.stopped_how = ""
+        self.log_dirs = LogDirs(services.configs)
+        self.endpoints: dict[str, Endpoint] = {}
+        # The levels that clients may read and set; they do not steer this program's own logging.
+        self.logger_levels: dict[str, str] = dict(_LOGGERS)
+        self._groups: GroupCoordinator | None = None
+        self._transactions: TransactionCoordinator | None = None
+        self._fetch_sessions: FetchSessionCache | None = None
+        self.fetch_positions = FetchPositions()
+
+    def set_endpoint(self, listener: str, host: str, port: int) -> None:
+        """Advertise host:port to clients of `listener`."""
+        self.endpoints[listener] = Endpoint(host, port)
+        self.services.metadata.changed()
+
+    def static_configs(self) -> dict[str, str]:
+        """The configs by which server.properties would tell this broker who it is."""
+        listeners = ",".join(f"{name}://{at.host}:{at.port}" for name, at in self.endpoints.items())
+        configs = {
+            "node.id": str(self.node_id),
+            "broker.id": str(self.node_id),
+            "process.roles": "broker",
+            "controller.listener.names": "CONTROLLER",
+        }
+        if listeners:
+            configs["listeners"] = configs["advertised.listeners"] = listeners
+        if self.rack is not None:
+            configs["broker.rack"] = self.rack
+        return configs
+
+    @property
+    def has_newest_image(self) -> bool:
+        """Whether its metadata image is the newest; not so while it cannot reach the controller."""
+        return self.image is self.services.metadata.image
+
+    def forget_memory(self) -> None:
+        """What a process loses when it ends: groups, transactions, fetch sessions, its block of
+        producer ids.
+        """
+        self._unload()
+        self.awaiting_controller.clear()
+        self._fetch_sessions = None
+        self.services.runtime.ids.drop_producer_ids(self.node_id)
+
+    def resume(self) -> None:
+        """The process is resumed, and so are its coordinators."""
+        for coordinator in (self._transactions, self._groups):
+            if coordinator is not None:
+                coordinator.resume()
+
+    def _unload(self) -> None:
+        for coordinator in (self._transactions, self._groups):
+            if coordinator is not None:
+                coordinator.unload()
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether it has a group coordinator; without one it has no groups."""
+        return self._groups is not None
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        """The groups whose partition of `__consumer_offsets` this broker leads."""
+        if self._groups is None:
+            from mockbroker.core.groups.coordinator import GroupCoordinator
+
+            self._groups = GroupCoordinator(self)
+        return self._groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        """The transactional ids whose partition of `__transaction_state` this broker leads."""
+        if self._transactions is None:
+            from mockbroker.core.txn.coordinator import TransactionCoordinator
+
+            self._transactions = TransactionCoordinator(self, self._peers)
+        return self._transactions
+
+    @property
+    def fetch_sessions(self) -> FetchSessionCache:
+        """The incremental fetch sessions (KIP-227) that clients hold with this broker."""
+        if self._fetch_sessions is None:
+            from mockbroker.core.fetching.fetch_session import FetchSessionCache
+
+            slots = self.services.configs.get_int("max.incremental.fetch.session.cache.slots")
+            self._fetch_sessions = FetchSessionCache(slots, self.services.runtime.ids)
+        return self._fetch_sessions
+
+    def __repr__(self) -> str:
+        return f"Broker({self.node_id})"

@@ -1,0 +1,44 @@
+"""The ways from clients to brokers, cut by rules that let nothing through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mockbroker.core.faults.engine import RuledCluster
+
+CUT_CLIENTS = "cut_network"
+# What is asked first: a request that does not arrive is no other rule's business.
+CUT_PRIORITY = 1_000_000
+
+
+class RuledClientLinks:
+    """The ways from clients to the brokers of one cluster (a `ClientLinks`)."""
+
+    __slots__ = ("_cluster",)
+
+    def __init__(self, cluster: RuledCluster) -> None:
+        self._cluster = cluster
+
+    def cut(self, nodes: int | list[int], clients: Mapping[str, Any], *, both_ways: bool) -> None:
+        """Let nothing through from the clients, by a plan of its own."""
+        from mockbroker.core.faults.effects.connections import CutOff
+        from mockbroker.core.faults.engine import engine_of
+        from mockbroker.core.faults.rules import Match, Plan, Rule, When
+
+        engine = engine_of(self._cluster)
+        number = 1
+        while f"{CUT_CLIENTS}-{number}" in engine.plans:
+            number += 1
+        name = f"{CUT_CLIENTS}-{number}"
+        match = Match(broker=nodes, **clients)
+        effect = {"cut_off": CutOff(both_ways=both_ways)}
+        engine.add(Plan(name, 0, (Rule(name, match, When(), effect, priority=CUT_PRIORITY),)))
+
+    def heal(self) -> None:
+        """Take these plans away."""
+        engine = self._cluster.fault_engine
+        if engine is not None:
+            for name in [name for name in engine.plans if name.startswith(CUT_CLIENTS)]:
+                engine.remove(name)

@@ -1,0 +1,387 @@
+"""What rules do to hops, the requests that brokers send each other; and who writes hops down.
+
+The *interceptor* is on the network between the brokers while a rule for hops is in force, or while
+the journal records hops. No request that it wants is a call or a shared log
+then: a broker sends it as a hop. The *way* of a hop:
+
+    before     delays, holds, drops, refusals
+    carried    over the link to the receiver, which acts on the request
+    after      delays, holds, drops, errors after the fact
+    carried    over the link to the sender, which acts on the answer
+
+A broker waits for a hop as it waits for anything else: with its own timeouts, on the cluster's
+clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.core.faults.effects import answers, delivery
+from mockbroker.core.faults.facts import Facts
+from mockbroker.core.faults.holds import ANSWER, GO_ON, Held
+from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.declarations import schema_module
+from mockbroker_protocol.declare import TRANSACTIONAL_ID, Entity
+from mockbroker_protocol.entities import Target
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from mockbroker.core.cluster_state import ClusterState
+    from mockbroker.core.faults.engine import Decision, FaultEngine
+    from mockbroker.core.faults.rules import Match
+    from mockbroker.core.replication.network import Hop
+    from mockbroker.core.replication.partition import Partition
+
+# What these are about stands in no field of theirs.
+_OPAQUE = (ApiKey.BROKER_HEARTBEAT, ApiKey.ENVELOPE)
+
+# What became of a hop that was not answered.
+REQUEST_LOST = "request lost"
+REQUEST_DROPPED = "request dropped"
+ANSWER_LOST = "answer lost"
+ANSWER_DROPPED = "answer dropped"
+
+# Calls what it is given, now or later.
+Wait = Callable[[Callable[[], None]], object]
+
+
+class BrokerPeer:
+    """A broker, where a client would be: no rule can ask about it."""
+
+    __slots__ = ()
+    id: int = 0
+    client_host: str = ""
+    client_port: int = 0
+    principal: str = ""
+    software_name: str = ""
+    software_version: str = ""
+
+
+class HopFacts(Facts):
+    """A request between brokers, as rules see it."""
+
+    __slots__ = ("_hop",)
+
+    def __init__(self, cluster: ClusterState, hop: Hop, request: Any, seq: int) -> None:
+        self._hop = hop
+        self.broker = cluster.processes[hop.receiver]
+        self.listener = ""
+        self.connection = BrokerPeer()
+        self.api_key = int(hop.API)
+        self.api_version = hop.version
+        self.client_id = f"broker-{hop.sender}"
+        self.request = request
+        self.seq = seq
+        self._targets = self._batches = None
+
+    @property
+    def from_broker(self) -> int:
+        return self._hop.sender
+
+    @property
+    def to_broker(self) -> int:
+        return self._hop.receiver
+
+    def values(self, kind: Entity) -> list[Any]:
+        """The same; a WriteTxnMarkers names no transactional id, but its sender coordinates one."""
+        own = self._hop.transactional_id
+        return [own] if own and kind is TRANSACTIONAL_ID else super().values(kind)
+
+
+class HopInterceptor:
+    """Is told of every hop between the brokers of a cluster."""
+
+    __slots__ = ("_cluster", "_engine")
+
+    def __init__(self, cluster: ClusterState, engine: FaultEngine | None) -> None:
+        self._cluster = cluster
+        self._engine = engine
+
+    def intercepts(
+        self, api: ApiKey, sender: int, receiver: int, partition: Partition | None = None
+    ) -> bool:
+        """Whether a rule could be for such a hop, or the journal wants all of them."""
+        cluster = self._cluster
+        if receiver not in cluster.processes:
+            return False
+        if cluster.runtime.journal is not None and cluster.runtime.journal.hops:
+            return True
+        engine = self._engine
+        for rule in () if engine is None else engine.hop_rules:
+            match = rule.rule.match
+            if (
+                (not rule.api_keys or api in rule.api_keys)
+                and _is_one(sender, match.from_broker)
+                and _is_one(receiver, match.to_broker)
+                and (partition is None or rule.matcher.may_select(_target(partition)))
+                and not (api in _OPAQUE and _names_more_than_brokers(match))
+            ):
+                return True
+        return False
+
+    def on_send(self, hop: Hop) -> None:
+        """Write a hop down, ask the rules about it, and let it go its way."""
+        cluster = self._cluster
+        hop.version = version_of(cluster, hop.API)
+        request = hop.request()
+        seq = 0
+        if cluster.runtime.journal is not None:
+            seq = cluster.runtime.journal.hop(cluster.runtime.now_ms(), hop, request)
+        engine, network = self._engine, cluster.replication.network
+        facts: HopFacts | None = None
+        decisions: tuple[Decision, ...] = ()
+        if (
+            engine is not None
+            and engine.hop_rules
+            and hop.receiver in cluster.processes
+            and network.is_up(hop.sender, hop.receiver)
+        ):
+            facts = HopFacts(cluster, hop, request, seq)
+            decisions = engine.evaluate_hop(facts)
+        intercepted = hop.intercepted = InterceptedHop(
+            cluster, engine, hop, request, seq, facts, decisions
+        )
+        intercepted.set_out()
+
+
+def intercept_hops(cluster: ClusterState, engine: FaultEngine | None) -> None:
+    """Have hops watched as long as somebody wants it. Call when rules or the journal change."""
+    journal = cluster.runtime.journal
+    wanted = (engine is not None and engine.hop_rules) or (journal is not None and journal.hops)
+    cluster.replication.network.interceptor = HopInterceptor(cluster, engine) if wanted else None
+    cluster.replication.links_changed()
+    cluster.controller.heartbeats.reconcile()
+
+
+class InterceptedHop:
+    """The way of one hop, with what rules do to it."""
+
+    __slots__ = (
+        "_cluster",
+        "_decisions",
+        "_dropped",
+        "_engine",
+        "_facts",
+        "_hop",
+        "_refusal",
+        "_request",
+        "_seq",
+    )
+
+    def __init__(
+        self,
+        cluster: ClusterState,
+        engine: FaultEngine | None,
+        hop: Hop,
+        request: msgspec.Struct,
+        seq: int,
+        facts: HopFacts | None,
+        decisions: tuple[Decision, ...],
+    ) -> None:
+        self._cluster = cluster
+        self._engine = engine  # which there is where a rule fires
+        self._hop = hop
+        self._request = request
+        self._seq = seq
+        self._facts = facts
+        self._decisions = decisions
+        self._refusal: ErrorCode | None = None
+        self._dropped = False
+
+    # -- the request -------------------------------------------------------------------------------
+
+    def set_out(self) -> None:
+        """Let the request go, once nothing holds it back."""
+        _run(self._before(), self._send)
+
+    def _before(self) -> Iterator[Wait]:
+        for decision in self._decisions:
+            for effect in decision.effects.values():
+                match effect:
+                    case delivery.Delay(phase="before"):
+                        yield self._sleep(effect.drawn_ms(decision.rule.stream))
+                    case delivery.Hold(phase="before"):
+                        yield self._hold(decision, effect, None)
+                    case delivery.DropRequest():
+                        self._dropped = True
+                    case answers.ErrorAfter():
+                        pass
+                    case answers.Error():
+                        self._refusal = effect.error
+                if self._dropped:
+                    return
+
+    def _send(self) -> None:
+        hop = self._hop
+        if self._dropped:
+            self._end(REQUEST_DROPPED)
+            self._act()
+            hop.lost()
+            return
+
+        def unreached() -> None:
+            self._end(REQUEST_LOST)
+            self._act()
+            hop.unreached()
+
+        network = self._cluster.replication.network
+        network.carry_request(hop, self._arrive, unreached)
+
+    def _arrive(self) -> None:
+        hop, refusal = self._hop, self._refusal
+        if refusal is not None:
+            self.answered(hop.refused(refusal), 0)
+        else:
+            hop.arrive()
+        self._act()
+
+    def _act(self) -> None:
+        """Carry out the actions on the cluster, once the request is applied or never will be."""
+        for decision in self._decisions:
+            if decision.rule.actions:
+                assert self._engine is not None
+                self._engine.act(decision.rule.actions, decision.rule.name)
+
+    # -- the answer --------------------------------------------------------------------------------
+
+    def answered(self, answer: Any, late_ms: int) -> None:
+        """The receiver answers, `late_ms` later than it could."""
+        for decision in self._decisions:
+            for effect in decision.effects.values():
+                if isinstance(effect, answers.ErrorAfter):
+                    answer = self._hop.refused(effect.error)
+        self._refusal = None
+        response = self._hop.response(answer)
+        _run(self._after(response), lambda: self._send_back(answer, response, late_ms))
+
+    def _after(self, response: msgspec.Struct) -> Iterator[Wait]:
+        for decision in self._decisions:
+            for effect in decision.effects.values():
+                match effect:
+                    case delivery.Delay(phase="after"):
+                        yield self._sleep(effect.drawn_ms(decision.rule.stream))
+                    case delivery.Hold(phase="after"):
+                        yield self._hold(decision, effect, response)
+                    case delivery.DropReply():
+                        self._dropped = True
+                if self._dropped:
+                    return
+
+    def _send_back(self, answer: Any, response: msgspec.Struct, late_ms: int) -> None:
+        hop = self._hop
+        if self._dropped:
+            self._end(ANSWER_DROPPED)
+            hop.lost()
+            return
+        if self._refusal is not None:  # the verdict of somebody who held the answer
+            answer = hop.refused(self._refusal)
+            response = hop.response(answer)
+
+        def take() -> None:
+            self._end("", response)
+            hop.take(answer)
+
+        def lost() -> None:
+            self._end(ANSWER_LOST)
+            hop.lost()
+
+        network = self._cluster.replication.network
+        network.carry_answer(hop, take, lost, late_ms)
+
+    def _end(self, outcome: str, response: msgspec.Struct | None = None) -> None:
+        """Write down how the hop ended."""
+        journal = self._cluster.runtime.journal
+        if journal is not None:
+            rules = tuple(decision.rule.name for decision in self._decisions)
+            journal.hop_answer(
+                self._cluster.runtime.now_ms(),
+                self._hop,
+                self._seq,
+                response,
+                outcome,
+                rules,
+            )
+
+    # -- waiting -----------------------------------------------------------------------------------
+
+    def _sleep(self, milliseconds: int) -> Wait:
+        return partial(
+            self._cluster.runtime.timers.call_at, self._cluster.runtime.now_ms() + milliseconds
+        )
+
+    def _hold(
+        self, decision: Decision, effect: delivery.Hold, response: msgspec.Struct | None
+    ) -> Wait:
+        """Wait for somebody's verdict, and do what it says."""
+        engine, cluster = self._engine, self._cluster
+        assert engine is not None
+        assert self._facts is not None
+        held = engine.hold(decision.rule.name, effect.phase, self._facts, self._request, response)
+        timer = None
+        if effect.at_most is not None:
+            timer = cluster.runtime.timers.call_at(
+                cluster.runtime.now_ms() + effect.at_most, held.release
+            )
+
+        def wait(go: Callable[[], None]) -> None:
+            def decided() -> None:
+                if timer is not None:
+                    timer.cancel()
+                engine.let_go(held)
+                self._take(held)
+                go()
+
+            held.when_decided(decided)
+
+        return wait
+
+    def _take(self, held: Held) -> None:
+        if held.verdict == ANSWER:
+            self._refusal = held.error
+        elif held.verdict != GO_ON:
+            self._dropped = True
+
+
+def _run(steps: Iterator[Wait], then: Callable[[], None]) -> None:
+    """Take the steps, each once the one before it is over, and call `then` after the last."""
+
+    def go() -> None:
+        for wait in steps:
+            wait(go)
+            return
+        then()
+
+    go()
+
+
+def version_of(cluster: ClusterState, api: ApiKey) -> int:
+    """The version in which brokers of the release speak an API to each other."""
+    known = cluster.profile.max_versions.get(int(api))
+    newest = _newest_version(api)
+    return newest if known is None else min(known, newest)
+
+
+@cache
+def _newest_version(api: ApiKey) -> int:
+    newest: int = schema_module(api.name.lower()).REQUEST.versions.high
+    return newest
+
+
+def _is_one(node_id: int, wanted: int | list[int] | None) -> bool:
+    if wanted is None:
+        return True
+    return node_id in wanted if isinstance(wanted, list) else node_id == wanted
+
+
+def _names_more_than_brokers(match: Match) -> bool:
+    """Whether a rule is for what heartbeats and envelopes say nothing about."""
+    about = (match.topic, match.topic_id, match.partition, match.transactional_id)
+    return any(each is not None for each in (*about, match.producer_id))
+
+
+def _target(partition: Partition) -> Target:
+    return Target(partition.topic.name, partition.topic.topic_id, partition.index)

@@ -1,0 +1,73 @@
+"""Emitting what happens to groups: another state, an offset that is committed or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mockbroker.core.events import GroupMoved, OffsetCommitted, OffsetRemoved
+
+if TYPE_CHECKING:
+    from mockbroker.core.groups.group import Group
+    from mockbroker.core.groups.offsets import OffsetAndMetadata
+    from mockbroker.core.runtime import Runtime
+
+
+def emit_moved(
+    runtime: Runtime, group: Group, former: str, state: str, generation: int, reason: str = ""
+) -> None:
+    """A group has gone from a state to another, or just to another epoch. It may be on its way to
+    the next state by now.
+    """
+    if runtime.on_event:
+        runtime.emit(
+            GroupMoved(
+                runtime.now_ms(),
+                group.group_id,
+                former,
+                state,
+                generation,
+                len(group.members),
+                reason,
+                group.group_type,
+            )
+        )
+
+
+def emit_committed(
+    runtime: Runtime,
+    node_id: int,
+    group_id: str,
+    commits: Iterable[tuple[str, int, OffsetAndMetadata]],
+    request_seq: int,
+    *,
+    transactional: bool,
+) -> None:
+    """Offsets of a group were written at coordinator `node_id`: (topic, partition, offset)."""
+    if not runtime.on_event:
+        return
+    now_ms = runtime.now_ms()
+    for topic, partition, value in commits:
+        runtime.emit(
+            OffsetCommitted(
+                now_ms,
+                node_id,
+                request_seq,
+                group_id,
+                topic,
+                partition,
+                value.offset,
+                transactional,
+            )
+        )
+
+
+def emit_offsets_removed(
+    runtime: Runtime, node_id: int, keys: Iterable[tuple[str, str, int]], reason: str
+) -> None:
+    """Tombstones of (group, topic, partition) were written; `reason` is one of `OffsetRemoved`."""
+    if not runtime.on_event:
+        return
+    now_ms = runtime.now_ms()
+    for group_id, topic, partition in keys:
+        runtime.emit(OffsetRemoved(now_ms, node_id, group_id, topic, partition, reason))

@@ -1,0 +1,171 @@
+"""The interface of a group of any type.
+
+A shard keeps its groups in one table by id; requests to any group go through this interface, and
+requests to one type through its runner (`groups.runner`).
+
+Source: org.apache.kafka.coordinator.group.Group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from mockbroker.core.errors import ActionError
+
+if TYPE_CHECKING:
+    from mockbroker.core.groups.offsets import OffsetAndMetadata
+    from mockbroker.core.groups.records import KeyValue
+    from mockbroker_protocol import ErrorCode
+
+# Group.GroupType, as ListGroups spells it.
+CLASSIC = "classic"
+CONSUMER = "consumer"
+
+CONSUMER_PROTOCOL_TYPE = "consumer"
+
+
+class GroupMember(Protocol):
+    """A member of any group."""
+
+    @property
+    def member_id(self) -> str: ...
+
+    @property
+    def instance_id(self) -> str | None: ...
+
+    @property
+    def client_id(self) -> str: ...
+
+    @property
+    def client_host(self) -> str: ...
+
+
+class Group(Protocol):
+    """A group of any type. Checks return the error for the client, or NONE."""
+
+    group_type: ClassVar[str]
+    group_id: str
+
+    @property
+    def members(self) -> Mapping[str, GroupMember]:
+        """By member id, in a fixed order."""
+        ...
+
+    @property
+    def state_name(self) -> str:
+        """The state's name in responses."""
+        ...
+
+    @property
+    def protocol_type(self) -> str:
+        """The kind of protocol that members speak, such as "consumer"; "" where nobody has said."""
+        ...
+
+    @property
+    def protocol(self) -> str | None:
+        """The assignor in use, as far as the broker knows it."""
+        ...
+
+    @property
+    def generation_or_epoch(self) -> int: ...
+
+    def is_empty(self) -> bool: ...
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a member may be reading `topic`."""
+        ...
+
+    # -- validation of requests ------------------------------------------------------------------
+
+    def check_commit(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation_or_epoch: int,
+        now_ms: int,
+        /,
+        *,
+        transactional: bool = False,
+        version: int = ...,
+    ) -> ErrorCode:
+        """OffsetCommit in `version`, or TxnOffsetCommit: validateOffsetCommit. A member's own
+        commit may renew its session. If NONE, `check_partition` checks each partition.
+        """
+        ...
+
+    def check_partition(
+        self,
+        member_id: str,
+        epoch: int,
+        topic_id: bytes,
+        partition: int,
+        *,
+        transactional: bool = False,
+    ) -> ErrorCode:
+        """Whether a commit that `check_commit` let pass may be for this partition
+        (CommitPartitionValidator).
+        """
+        ...
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:
+        """OffsetFetch: validateOffsetFetch."""
+        ...
+
+    def check_offset_delete(self) -> ErrorCode:
+        """OffsetDelete: validateOffsetDelete. Subscribed topics are checked separately."""
+        ...
+
+    def check_delete(self) -> ErrorCode:
+        """DeleteGroups: validateDeleteGroup."""
+        ...
+
+    # -- expiration and timers -------------------------------------------------------------------
+
+    def offset_age(self) -> Callable[[OffsetAndMetadata], int] | None:
+        """From when (ms since the epoch) the age of an offset counts; None while none expires
+        (offsetExpirationCondition).
+        """
+        ...
+
+    def tombstone_records(self) -> list[KeyValue]:
+        """The records that end the group in the log (createGroupTombstoneRecords)."""
+        ...
+
+    def deadline_ms(self) -> int | None:
+        """The time of the next Tick, which may find no timer expired; None without timers."""
+        ...
+
+    def spare(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
+        """Extend the timers of connected members by `by_ms`, because the clock is about to advance;
+        also those armed during the advance.
+        """
+        ...
+
+
+def commit_age_ms(value: OffsetAndMetadata) -> int:
+    """The age of an offset counts from its commit."""
+    return value.commit_timestamp_ms
+
+
+def members_matching(group: Group, pattern: str) -> list[str]:
+    """The ids of members whose id, client id or instance id a glob matches."""
+    return [
+        member_id
+        for member_id, member in group.members.items()
+        if any(
+            fnmatchcase(name, pattern)
+            for name in (member_id, member.client_id, member.instance_id)
+            if name
+        )
+    ]
+
+
+def required_members(group: Group, pattern: str) -> list[str]:
+    """The ids as of `members_matching`. Raises ActionError if there is none."""
+    found = members_matching(group, pattern)
+    if not found:
+        shown = ", ".join(group.members) or "none"
+        raise ActionError(f"group {group.group_id!r} has no member {pattern!r}; it has: {shown}")
+    return found

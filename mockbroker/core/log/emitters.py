@@ -1,0 +1,115 @@
+"""Emitting what left the log of a leader, what ended there, and why.
+
+The leader's log is the committed one: what it loses is lost, whatever a follower still has. What
+followers cut off from their own copies is told by `LogTruncated`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+from mockbroker.core.events import RecordsRemoved, WatermarkMoved
+from mockbroker.core.ids import uuid_text
+
+if TYPE_CHECKING:
+    from mockbroker.core.log.replica_log import ReplicaLog
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.runtime import Runtime
+
+RANGES_PER_EVENT_MAX = 4_096
+LOG_DIR_FAILED = "log directory failed"  # the controller's reason for an election
+
+
+def emit_removed(
+    runtime: Runtime, partition: Partition, first_offset: int, last_offset: int, reason: str
+) -> None:
+    """Offsets that left the leader's log; `reason` is one of those of `RecordsRemoved`."""
+    if runtime.on_event and first_offset <= last_offset:
+        topic = partition.topic
+        runtime.emit(
+            RecordsRemoved(
+                runtime.now_ms(),
+                topic.name,
+                uuid_text(topic.topic_id),
+                partition.index,
+                first_offset,
+                last_offset,
+                reason,
+                runtime.cause,
+            )
+        )
+
+
+def emit_compacted(runtime: Runtime, partition: Partition, ranges: array[int]) -> None:
+    """Offsets that compaction removed from the leader's log: pairs of first and last, in order."""
+    if not runtime.on_event:
+        return
+    topic = partition.topic
+    for begin in range(0, len(ranges), 2 * RANGES_PER_EVENT_MAX):
+        some = ranges[begin : begin + 2 * RANGES_PER_EVENT_MAX]
+        runtime.emit(
+            RecordsRemoved(
+                runtime.now_ms(),
+                topic.name,
+                uuid_text(topic.topic_id),
+                partition.index,
+                some[0],
+                some[-1],
+                "compaction",
+                runtime.cause,
+                some.tobytes(),
+            )
+        )
+
+
+def emit_lost(
+    runtime: Runtime, partition: Partition, former: ReplicaLog, *, unclean: bool, why: str
+) -> None:
+    """What the log of the former leader had and that of the present one has not."""
+    if partition.log is former or not runtime.on_event:
+        return
+    if why == LOG_DIR_FAILED:
+        reason = "log_dir_failed"
+    else:
+        reason = "unclean_election" if unclean else "truncation"
+    emit_removed(runtime, partition, _parting(former, partition.log), former.end_offset - 1, reason)
+
+
+def _parting(former: ReplicaLog, present: ReplicaLog) -> int:
+    """The offset from which two logs differ: by their epochs, as a follower finds it."""
+    epoch, end = present.epochs.end_offset_for(former.epochs.latest, present.end_offset)
+    if epoch < 0:
+        return min(present.end_offset, former.end_offset)
+    _, former_end = former.epochs.end_offset_for(epoch, former.end_offset)
+    return min(end, former_end) if former_end >= 0 else end
+
+
+def emit_topic_deleted(runtime: Runtime, topic: Topic) -> None:
+    """A topic is gone: all its records left the logs."""
+    if not runtime.on_event:
+        return
+    for partition in topic.partitions:
+        log = partition.log
+        if log.end_offset:
+            # Told also where nothing is left: that the partition is gone is worth knowing.
+            first = min(log.start_offset, log.end_offset - 1)
+            emit_removed(runtime, partition, first, log.end_offset - 1, "topic_deleted")
+
+
+def emit_watermark(runtime: Runtime, partition: Partition, high_watermark: int) -> None:
+    """Somebody puts the leader's high watermark where it would not go by itself."""
+    if runtime.on_event and high_watermark != partition.high_watermark:
+        runtime.emit(
+            WatermarkMoved(
+                runtime.now_ms(),
+                partition.topic.name,
+                partition.index,
+                partition.leader_id,
+                partition.high_watermark,
+                high_watermark,
+                partition.log_end_offset,
+                runtime.cause,
+            )
+        )

@@ -1,0 +1,225 @@
+"""The metadata images of all brokers: the newest one, and those of brokers that cannot hear the
+controller.
+
+A partition is one object for all images that agree on it. Before the controller changes one, `own`
+parts it from the frozen images that have it. The broker that leads keeps the object, because its
+log, watermarks and delayed operations belong to it.
+
+Source: MetadataCache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from mockbroker.core.brokers.broker_life import RUNNING
+from mockbroker.core.replication.replica import UNKNOWN_EPOCH, Replica
+
+if TYPE_CHECKING:
+    from mockbroker.core.log.dirs import LogDirs
+    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.replication.replica import FollowerState
+
+
+class BrokerProcess(Protocol):
+    """A broker's process, as the other brokers see it; `state` is one of `broker_life`."""
+
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def image(self) -> Image: ...
+    @property
+    def log_dirs(self) -> LogDirs: ...
+
+
+class TopicRecorder(Protocol):
+    """Whoever writes down what changes in topics."""
+
+    def topic_changed(self, topic: Topic) -> None:
+        """The topic, its configs, a leader or an ISR changed."""
+        ...
+
+
+class MetadataCache:
+    """The images of one cluster's brokers.
+
+    `image` is the newest image, which the controller changes in place; `processes` are the brokers
+    with a process, registered or not, by their ids. `all_have_newest_image` while no broker has a
+    frozen image.
+    """
+
+    __slots__ = (
+        "all_have_newest_image",
+        "image",
+        "on_configs_changed",
+        "on_topic_created",
+        "on_topic_deleted",
+        "processes",
+        "recorder",
+    )
+
+    def __init__(self, image: Image, processes: Mapping[int, BrokerProcess]) -> None:
+        self.image = image
+        self.processes = processes
+        self.all_have_newest_image = True
+        self.recorder: TopicRecorder | None = None
+        # Called with the topic after it was created, after it was dropped, or after its configs
+        # changed.
+        self.on_topic_created: list[Callable[[Topic], None]] = []
+        self.on_topic_deleted: list[Callable[[Topic], None]] = []
+        self.on_configs_changed: list[Callable[[Topic], None]] = []
+
+    # -- brokers -----------------------------------------------------------------------------------
+
+    def image_of(self, node_id: int) -> Image:
+        """A broker's metadata image; the newest one for a broker that is not there."""
+        broker = self.processes.get(node_id)
+        return self.image if broker is None else broker.image
+
+    def has_newest_image(self, node_id: int) -> bool:
+        """Whether there is such a broker, and it has the newest image."""
+        broker = self.processes.get(node_id)
+        return broker is not None and broker.image is self.image
+
+    def is_running(self, node_id: int) -> bool:
+        """Whether the process of a broker is there and not paused."""
+        broker = self.processes.get(node_id)
+        return broker is not None and broker.state == RUNNING
+
+    def frozen_images(self) -> list[Image]:
+        """The images that differ from the newest, each once."""
+        if self.all_have_newest_image:
+            return []
+        newest = self.image
+        found = {id(b.image): b.image for b in self.processes.values()}
+        return [image for image in found.values() if image is not newest]
+
+    # -- partitions --------------------------------------------------------------------------------
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """The partition in the newest image, or None when the topic or the index is unknown."""
+        return self.image.partition(topic, index)
+
+    def partitions(self) -> Iterator[Partition]:
+        """Every partition object of every image, each once."""
+        newest = self.image
+        for topic in list(newest.topics.values()):
+            yield from list(topic.partitions)
+        seen: set[Partition] = set()
+        for image in self.frozen_images():
+            for topic in image.topics.values():
+                for partition in list(topic.partitions):
+                    if newest.partition_by_id(*partition.key) is partition or partition in seen:
+                        continue
+                    seen.add(partition)
+                    yield partition
+
+    def objects_of(self, partition: Partition) -> list[Partition]:
+        """The objects that the images have for one partition, each once."""
+        if self.all_have_newest_image:
+            return [partition]
+        images = [self.image, *self.frozen_images()]
+        found = [image.partition_by_id(*partition.key) for image in images]
+        return list(dict.fromkeys(each for each in found if each is not None))
+
+    def knows(self, node_id: int, partition: Partition) -> bool:
+        """Whether this is the object that a broker's image has of the partition."""
+        if self.all_have_newest_image:
+            return not partition.deleted
+        return self.image_of(node_id).partition_by_id(*partition.key) is partition
+
+    def is_led_here(self, partition: Partition) -> bool:
+        """Whether this object is the one that the partition's leader has."""
+        leader_id = partition.leader_id
+        return leader_id in self.processes and self.knows(leader_id, partition)
+
+    def led(self, partition: Partition) -> Partition:
+        """The object of a partition that its leader has, if the leader knows of its leadership."""
+        known = self.image_of(partition.leader_id).partition_by_id(*partition.key)
+        return known if known and known.leader_id == partition.leader_id else partition
+
+    def is_alive(self, partition: Partition, node_id: int) -> bool:
+        """Whether a broker is registered and not fenced, as the partition's leader knows it."""
+        broker = self.image_of(partition.leader_id).brokers.get(node_id)
+        return broker is not None and not broker.fenced
+
+    def may_be_in_sync(self, partition: Partition, state: FollowerState) -> bool:
+        """Whether the controller would take a follower into the ISR, as the leader knows it: its
+        broker is alive (KIP-841), and still the process that fetched (KIP-903).
+        """
+        image = self.image_of(partition.leader_id)
+        if not image.is_active(state.node_id):
+            return False
+        broker = image.brokers[state.node_id]
+        return state.broker_epoch in (UNKNOWN_EPOCH, broker.epoch) and broker.log_dirs.has(
+            partition
+        )
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def changed(self, topic: Topic | None = None) -> None:
+        """A topic, leader, ISR, broker or endpoint changed: cached answers are stale.
+
+        Name the topic when it alone is concerned; without one every topic is.
+        """
+        self.image.epoch += 1
+        self.image.memo.clear()
+        if topic is not None:
+            topic.touch()
+            if self.recorder is not None:
+                self.recorder.topic_changed(topic)
+            return
+        for every in self.image.topics.values():
+            every.touch()
+
+    def own(self, partition: Partition) -> Partition:
+        """The newest image's object for a partition, which no frozen image has any longer.
+
+        Where the leader has a frozen image, it keeps the object, and the newest image gets a
+        likeness; else the frozen images get one.
+        """
+        newest = self.image
+        if self.all_have_newest_image:
+            return partition
+        current = newest.partition_by_id(*partition.key)
+        if current is None:
+            return partition
+        holders = self.holders(current)
+        if not holders:
+            return current
+        leader = self.processes.get(current.leader_id)
+        if leader is None or all(leader.image is not image for image in holders):
+            for image in holders:
+                self.part(current, image)
+            return current
+        own = dict(current.own_replicas)
+        own[leader.node_id] = Replica(leader.node_id, current.log, current.high_watermark)
+        likeness = current.likeness(own)
+        newest.put(likeness)
+        current.own_replicas = self._held_by(current, holders)
+        return likeness
+
+    def holders(self, partition: Partition) -> list[Image]:
+        """The frozen images that have this very object."""
+        key = partition.key
+        return [image for image in self.frozen_images() if image.partition_by_id(*key) is partition]
+
+    def part(self, partition: Partition, image: Image) -> None:
+        """Give a frozen image an object of its own, with the replicas of its brokers."""
+        image.put(partition.likeness(self._held_by(partition, [image])))
+
+    def _held_by(self, partition: Partition, images: list[Image]) -> dict[int, Replica]:
+        """The replicas of the brokers that have one of these images."""
+        processes = self.processes
+        return {
+            node_id: replica
+            for node_id, replica in partition.own_replicas.items()
+            if node_id in processes and any(processes[node_id].image is image for image in images)
+        }

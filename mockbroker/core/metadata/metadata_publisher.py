@@ -1,0 +1,177 @@
+"""Metadata on its way from the controller to the brokers.
+
+A broker that reaches the controller has the newest image. One that loses the controller keeps a
+frozen copy. When it reaches the controller again, it takes over the newest image and applies the
+changes. In all else a broker with an old image is like any other, except that its messages to the
+controller get no answer.
+
+Source: BrokerMetadataPublisher, ReplicaManager.applyDelta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
+from mockbroker.core.replication.replica import FollowerState, Replica
+
+if TYPE_CHECKING:
+    from mockbroker.core.brokers.broker import Broker
+    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.metadata.metadata_cache import MetadataCache
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.replication.replica_manager import ReplicaManager
+
+
+class MetadataPublisher:
+    """Publishes the newest image to brokers, or lets them keep an old one."""
+
+    __slots__ = ("_cache", "_leader_changed", "_processes", "_replication")
+
+    def __init__(
+        self,
+        cache: MetadataCache,
+        processes: Mapping[int, Broker],
+        replication: ReplicaManager,
+        leader_changed: Callable[[Partition], None],
+    ) -> None:
+        """`leader_changed` has the coordinators move that are on a partition."""
+        self._cache = cache
+        self._processes = processes
+        self._replication = replication
+        self._leader_changed = leader_changed
+
+    # -- losing the controller ---------------------------------------------------------------------
+
+    def freeze(self, brokers: Iterable[Broker]) -> None:
+        """Let brokers keep the image that they have: changes are not published to them.
+
+        Followers that shared a log with one of them have a replica of their own from now on.
+        """
+        lost = {broker.node_id: broker for broker in brokers}
+        if not lost:
+            return
+        frozen = self._cache.image.frozen()
+        for broker in lost.values():
+            broker.image = frozen
+        self._cache.all_have_newest_image = False
+        for topic in frozen.topics.values():
+            for partition in topic.partitions:
+                if any(node_id in lost for node_id in partition.replicas):
+                    self._replication.assignment_changed(partition)
+
+    def topic_deleted(self, name: str) -> None:
+        """A topic is deleted: brokers with the newest image forget its offsets."""
+        newest = self._cache.image
+        for broker in self._processes.values():
+            if broker.image is newest:
+                self._forget_offsets(broker, name)
+
+    def _forget_offsets(self, broker: Broker, topic_name: str) -> None:
+        if GROUP_METADATA_TOPIC in broker.image.topics:
+            broker.groups.topic_deleted(topic_name)
+
+    # -- finding the controller --------------------------------------------------------------------
+
+    def publish(self, broker: Broker) -> None:
+        """Give a broker the newest image, and apply the changes since its former one."""
+        former, newest = broker.image, self._cache.image
+        if former is newest:
+            return
+        broker.image = newest
+        self._cache.all_have_newest_image = all(b.image is newest for b in self._processes.values())
+        for topic in former.topics.values():
+            for partition in list(topic.partitions):
+                self._apply(broker, partition)
+        self._leave(former)
+        for topic in newest.topics.values():
+            for partition in topic.partitions:
+                created = former.partition_by_id(*partition.key) is None
+                if created and partition.leader_id == broker.node_id:
+                    partition.begin_epoch(new_leader=True)
+                    partition.notify()
+        self._replication.broker_changed(broker.node_id)
+        self._reload_coordinators(broker)
+        for topic in former.topics.values():
+            if topic.topic_id not in newest.topics_by_id:
+                self._forget_offsets(broker, topic.name)
+        waiting, broker.awaiting_controller = broker.awaiting_controller, {}
+        for go in waiting:
+            go()
+
+    def _leave(self, former: Image) -> None:
+        """Notify the watchers of the objects that only the former image had."""
+        newest, held = self._cache.image, self._cache.frozen_images()
+        for topic in former.topics.values():
+            for known in list(topic.partitions):
+                if newest.partition_by_id(*known.key) is known:
+                    continue
+                if all(image.partition_by_id(*known.key) is not known for image in held):
+                    known.deleted = True
+                known.notify()
+
+    def _reload_coordinators(self, broker: Broker) -> None:
+        """Let the coordinators load the partitions that the broker leads, unload the others."""
+        for name in sorted(INTERNAL_TOPICS):  # in the same order in every process
+            topic = broker.image.topics.get(name)
+            for partition in topic.partitions if topic else ():
+                self._leader_changed(partition)
+
+    def _apply(self, broker: Broker, known: Partition) -> None:
+        """Let the broker believe what the newest image says of a partition that it knew."""
+        node_id, newest = broker.node_id, self._cache.image
+        current = newest.partition_by_id(*known.key)
+        if current is known:
+            return
+        led = known.leader_id == node_id
+        if led:
+            for image in self._cache.holders(known):
+                self._cache.part(known, image)
+        if current is None:
+            if led:
+                known.delete()
+        elif led and current.leader_id == node_id:
+            self._lead_on(known, current)
+        elif node_id in current.replicas:
+            self._bring_log(node_id, known, current)
+        if led and current is not None and newest.partition_by_id(*known.key) is not known:
+            known.take_metadata(current)
+            known.notify()
+            known.deleted = True
+            self._replication.forget(known)
+
+    def _lead_on(self, known: Partition, current: Partition) -> None:
+        """The leader leads under the same epoch, or leads again after others did: its object is
+        everybody's again, and whoever waits there goes on to wait for the high watermark.
+        """
+        node_id, now_ms = known.leader_id, self._replication.runtime.now_ms()
+        leads_again = current.leader_epoch != known.leader_epoch
+        known.take_metadata(current)
+        known.own_replicas = {n: r for n, r in current.own_replicas.items() if n != node_id}
+        if current.log is not known.log:  # whoever shared the log of the leader between has a copy
+            for n in current.replicas:
+                if n != node_id and n not in known.own_replicas:
+                    copy = Replica(n, current.log.fork(), current.high_watermark)
+                    known.own_replicas[n] = copy
+        followers = known.followers
+        known.followers = {
+            n: followers.get(n) or FollowerState.unknown(n, in_sync=n in known.isr, now_ms=now_ms)
+            for n in known.own_replicas
+        }
+        self._cache.image.put(known)
+        current.deleted = True
+        current.notify()
+        if leads_again:
+            known.begin_epoch(new_leader=True)
+            known.notify()
+        elif known.advance_high_watermark():
+            known.notify()
+
+    def _bring_log(self, node_id: int, known: Partition, current: Partition) -> None:
+        """What the broker has in its log is what its replica is."""
+        if known.leader_id == node_id:
+            current.own_replicas[node_id] = Replica(node_id, known.log, known.high_watermark)
+        if current.leader_id == node_id:
+            current.begin_epoch(new_leader=True)
+            current.notify()

@@ -1,0 +1,1 @@
+"""Requests that wait for a partition to move, and how they end."""

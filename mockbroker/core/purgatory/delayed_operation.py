@@ -1,0 +1,92 @@
+"""A request that waits for a change of a partition, at most until its timeout.
+
+The keys of an operation are partitions. A change of a watermark, a leader or a log end runs
+`try_complete` on the operations of the partition. An operation completes once: by `try_complete`,
+on its expiration, or by `force_complete`.
+
+Source: org.apache.kafka.server.purgatory.DelayedOperation, DelayedOperationPurgatory.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.core.replication.partition import Partition
+    from mockbroker.core.timing.timers import Timer
+
+
+class DelayedOperation(ABC):
+    """Public attributes are for reading. `is_completed` is set before `on_complete` runs."""
+
+    __slots__ = ("_keys", "_timer", "is_completed")
+
+    def __init__(self) -> None:
+        self.is_completed = False
+        self._keys: Collection[Partition] = ()
+        self._timer: Timer | None = None
+
+    def watch(
+        self,
+        keys: Collection[Partition],
+        set_timer: Callable[[int, Callable[[], None]], Timer],
+        deadline_ms: int,
+    ) -> None:
+        """Wait for `keys` to move, until `deadline_ms` (ms since the epoch).
+
+        `set_timer` is the `call_at` or the `call_when_impatient` of a timer heap. `try_complete`
+        first runs after a change.
+        """
+        self.watch_instead(keys)
+        self._timer = set_timer(deadline_ms, self.expire)
+
+    def watch_instead(self, keys: Collection[Partition]) -> None:
+        """Wait for these keys to move, and for no others any more."""
+        for key in self._keys:
+            key.unwatch(self)
+        self._keys = keys
+        for key in keys:
+            key.watch(self)
+
+    # -- what an operation says ------------------------------------------------------------------
+
+    @abstractmethod
+    def try_complete(self, moved: Partition) -> None:
+        """Run `force_complete` if the change of `moved`, one of the keys, ends the wait."""
+
+    @abstractmethod
+    def on_complete(self) -> None:
+        """Send the response. Called once."""
+
+    def on_expiration(self) -> None:  # noqa: B027
+        """Put the timeout into the response: before `on_complete`, and only on expiration.
+
+        (Kafka calls it after `on_complete`, for its metrics.)
+        """
+
+    # -- how it ends -----------------------------------------------------------------------------
+
+    def force_complete(self) -> None:
+        """Complete, once."""
+        if self.is_completed:
+            return
+        self.is_completed = True
+        for key in self._keys:
+            key.unwatch(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        self.on_complete()
+
+    def expire(self) -> None:
+        """The timeout has passed."""
+        if not self.is_completed:
+            self.on_expiration()
+            self.force_complete()
+
+    def partition_changed(self, partition: Partition) -> None:
+        """One of the keys has changed."""
+        # A partition goes on with the round that it began when another watcher has completed this.
+        if not self.is_completed:
+            self.try_complete(partition)

@@ -1,0 +1,593 @@
+"""One partition as its leader has it: log and watermarks, the ISR in which the leader believes, and
+what it knows of its followers.
+
+Nouns: a *replica* is one broker's copy, with a log of its own. The *high watermark* (HW) is the
+smallest log end offset in the ISR, and what consumers may read up to; the *last stable offset*
+(LSO) is where the first undecided transaction below it begins. A *watcher* is notified whenever one
+of them moves, the leader changes, or the log is truncated: a delayed Fetch or Produce is then tried
+again.
+
+All brokers whose images agree on a partition share one object. The object follows the leader: when
+the controller changes a partition and the leader cannot be reached, the newest image gets a
+*likeness* to change, and the leader goes on with the object that it has. A likeness whose leader
+has no image with its leadership has no followers' states, and its watermarks stand still.
+
+Followers that are caught up share the leader's log by reference. A follower that lags or differs
+has a replica of its own in `own_replicas`, and a state in `followers`; nothing here takes the
+leader's log end for the high watermark.
+
+Source: kafka.cluster.Partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import msgspec
+
+from mockbroker.core.log.emitters import emit_removed, emit_watermark
+from mockbroker.core.log.producer_state import WrittenBatch
+from mockbroker.core.log.record_errors import Refusal
+from mockbroker.core.log.replica_log import ReplicaLog
+from mockbroker.core.log.validation import RECORD_LIST_TOO_LARGE, validate_batch
+from mockbroker.core.log.verification import VerificationGuard
+from mockbroker.core.replication.replica import FollowerState, Replica
+from mockbroker_protocol import ErrorCode
+from mockbroker_protocol.records import BatchHeader, split_batches
+from mockbroker_protocol.records.batch import CONTROL_MASK, TRANSACTIONAL_MASK, Buffer
+
+if TYPE_CHECKING:
+    from mockbroker.core.configs.values import ClusterConfigs
+    from mockbroker.core.metadata.topic import Topic
+    from mockbroker.core.runtime import Runtime
+
+PartitionKey: TypeAlias = tuple[bytes, int]  # topic id, index
+
+NO_LEADER = -1
+NO_EPOCH = -1
+ACKS_ALL = -1
+LONG_PRODUCER_EXPIRATION = "producer.id.expiration.ms"
+
+_NONE = 0
+_NO_ISR: Sequence[int] = ()
+_NOT_ENOUGH_REPLICAS = int(ErrorCode.NOT_ENOUGH_REPLICAS)
+_OFFSET_OUT_OF_RANGE = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+_POLICY_VIOLATION = int(ErrorCode.POLICY_VIOLATION)
+_FENCED_LEADER_EPOCH = int(ErrorCode.FENCED_LEADER_EPOCH)
+_UNKNOWN_LEADER_EPOCH = int(ErrorCode.UNKNOWN_LEADER_EPOCH)
+
+
+class Watcher(Protocol):
+    """Someone who waits for a partition to change."""
+
+    def partition_changed(self, partition: Partition) -> None:
+        """HW, LSO or leader changed, or the log was truncated or deleted. May unwatch."""
+
+
+class PartitionMetadata(Protocol):
+    """What a partition's leader learns from metadata images (see `MetadataCache`)."""
+
+    def has_newest_image(self, node_id: int) -> bool:
+        """Whether there is such a broker, and it has the newest image."""
+        ...
+
+    def is_led_here(self, partition: Partition) -> bool:
+        """Whether this object is the one that the partition's leader has."""
+        ...
+
+    def is_alive(self, partition: Partition, node_id: int) -> bool:
+        """Whether a broker is registered and not fenced, as the leader knows it."""
+        ...
+
+    def may_be_in_sync(self, partition: Partition, state: FollowerState) -> bool:
+        """Whether the controller would take a follower into the ISR, as the leader knows it."""
+        ...
+
+
+class PartitionRecorder(Protocol):
+    """Records what changes in partitions."""
+
+    def partition_changed(self, partition: Partition) -> None:
+        """The metadata, the log, a watermark or a replica of the partition changed."""
+        ...
+
+
+class LogMaintenance(Protocol):
+    """Retention and the cleaner (see `LogManager`)."""
+
+    def schedule(self, partition: Partition) -> None:
+        """Something changed in a partition's log: look at it in the next round."""
+        ...
+
+
+class PartitionHost(Protocol):
+    """What holds all partitions, and what they need from around them (ReplicaManager)."""
+
+    walks_all_records: bool
+    recorder: PartitionRecorder | None
+
+    @property
+    def runtime(self) -> Runtime: ...
+    @property
+    def configs(self) -> ClusterConfigs: ...
+    @property
+    def metadata(self) -> PartitionMetadata: ...
+    @property
+    def log_manager(self) -> LogMaintenance: ...
+
+
+class AppendResult(msgspec.Struct, frozen=True, gc=False):
+    """What became of an append; the fields of a produce response.
+
+    `base_offset` and `last_offset` are those of the first attempt when the batch was a duplicate.
+    Offsets and times that do not apply are -1.
+    """
+
+    error: int = _NONE
+    base_offset: int = -1
+    last_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    refusal: Refusal | None = None
+    duplicate: bool = False
+
+
+class Partition:
+    """One partition, as all brokers see it whose images agree. `leader_id` is -1 without a leader.
+
+    `isr_in_flight` is the ISR that the leader has asked the controller for and that is not answered
+    yet; empty while there is none.
+    """
+
+    __slots__ = (
+        "_host",
+        "_watchers",
+        "deleted",
+        "elr",
+        "followers",
+        "high_watermark",
+        "high_watermark_limit",
+        "index",
+        "isr",
+        "isr_in_flight",
+        "key",
+        "last_known_elr",
+        "last_stable_offset",
+        "last_stable_offset_limit",
+        "leader_epoch",
+        "leader_epoch_start_offset",
+        "leader_id",
+        "log",
+        "maintenance_scheduled",
+        "own_replicas",
+        "partition_epoch",
+        "replicas",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic: Topic,
+        index: int,
+        replicas: list[int],
+        isr: list[int],
+        leader_id: int,
+        leader_epoch: int,
+        host: PartitionHost,
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self.key: PartitionKey = (topic.topic_id, index)  # all objects of this partition have it
+        self.replicas = replicas
+        self.isr = isr
+        self.isr_in_flight = _NO_ISR
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.partition_epoch = 0  # grows with every change of the controller's
+        # Who may lead although out of sync, and who led last (KIP-966); see `elections`.
+        self.elr: tuple[int, ...] = ()
+        self.last_known_elr: tuple[int, ...] = ()
+        self.leader_epoch_start_offset = 0
+        self.log = ReplicaLog()
+        if leader_epoch >= 0:  # none yet, as long as there was no leader
+            self.log.epochs.assign(leader_epoch, 0)
+        self.high_watermark = 0
+        self.high_watermark_limit: int | None = None  # a rule holds it
+        self.last_stable_offset_limit: int | None = None  # likewise
+        self.last_stable_offset = 0
+        self.own_replicas: dict[int, Replica] = {}
+        self.followers: dict[int, FollowerState] = {}
+        self.deleted = False
+        self.maintenance_scheduled = False  # the log manager visits the logs in its next round
+        self._host = host
+        self._watchers: dict[Watcher, None] = {}
+
+    def __repr__(self) -> str:
+        return f"Partition({self.topic.name}-{self.index})"
+
+    # -- offsets and replicas ----------------------------------------------------------------------
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.log.start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The leader's log end offset, which may be above the high watermark."""
+        return self.log.end_offset
+
+    @property
+    def effective_min_isr(self) -> int:
+        """min.insync.replicas, but no more than there are replicas (KIP-966)."""
+        wanted = self.topic.configs.min_insync_replicas
+        count = len(self.replicas)
+        return wanted if wanted < count else count
+
+    @property
+    def under_min_isr(self) -> bool:
+        return len(self.isr) < self.effective_min_isr
+
+    def replica(self, node_id: int) -> Replica | None:
+        """The copy that broker `node_id` holds, or None where it holds none."""
+        if node_id not in self.replicas:
+            return None
+        own = self.own_replicas.get(node_id)
+        return Replica(node_id, self.log, self.high_watermark) if own is None else own
+
+    def last_stable_offset_on(self, node_id: int) -> int:
+        """What a read_committed consumer may read up to on one of the replicas' brokers."""
+        own = self.own_replicas.get(node_id)
+        if own is None:
+            return self.last_stable_offset
+        stable, limit = own.last_stable_offset, self.last_stable_offset_limit
+        return stable if limit is None else max(min(stable, limit), own.log.start_offset)
+
+    @property
+    def low_watermark(self) -> int:
+        """The smallest log start offset of the replicas on live brokers (DeleteRecords waits for
+        it).
+        """
+        lowest = self.log.start_offset
+        for node_id, state in self.followers.items():
+            start = state.fetched_log_start
+            if start < lowest and self._host.metadata.is_alive(self, node_id):
+                lowest = start
+        return lowest
+
+    def check_leader_epoch(self, leader_epoch: int) -> int:
+        """The error for a request's current leader epoch: 74, 75 or 0; -1 is not checked."""
+        if leader_epoch in (NO_EPOCH, self.leader_epoch):
+            return _NONE
+        return _FENCED_LEADER_EPOCH if leader_epoch < self.leader_epoch else _UNKNOWN_LEADER_EPOCH
+
+    # -- appending ---------------------------------------------------------------------------------
+
+    def append(
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        acks: int,
+        now_ms: int,
+        guard: VerificationGuard | None = None,
+    ) -> AppendResult:
+        """Append one batch of a client, as the leader; the order of the checks is Kafka's.
+
+        `batch` is one whole batch of format v2 and `header` its header. A transactional batch is
+        appended without its transaction being verified if `guard` is None. Watchers are notified
+        later: call `notify` once everything of a request is appended.
+        """
+        log = self.log
+        if acks == ACKS_ALL and self.under_min_isr:
+            return AppendResult(_NOT_ENOUGH_REPLICAS, log_start_offset=log.start_offset)
+        if batch.readonly:
+            batch = memoryview(bytearray(batch))
+        topic = self.topic
+        configs = topic.configs
+        valid = validate_batch(
+            batch,
+            header,
+            configs,
+            now_ms,
+            topic_partition=(topic.name, self.index),
+            walk_always=self._host.walks_all_records,
+        )
+        if isinstance(valid, Refusal):
+            return self._refused(valid)
+        if len(valid) > configs.roll_limits.segment_bytes:
+            return self._refused(RECORD_LIST_TOO_LARGE)
+        if header.producer_id >= 0:
+            refused = self._check_producer(header, now_ms, guard)
+            if refused is not None:
+                return refused
+        return self._write(valid, header, now_ms, now_ms if configs.log_append_time else -1)
+
+    def _refused(self, refusal: Refusal) -> AppendResult:
+        log_start = self.log.start_offset if refusal.tells_log_start else -1
+        return AppendResult(refusal.error, log_start_offset=log_start, refusal=refusal)
+
+    def _check_producer(
+        self, header: BatchHeader, now_ms: int, guard: VerificationGuard | None
+    ) -> AppendResult | None:
+        """Answer a retry as before or refuse what does not follow; None if it may be appended."""
+        log = self.log
+        producers = log.producers
+        producers.expire(now_ms, self._host.configs.get_int(LONG_PRODUCER_EXPIRATION))
+        producer_id, epoch, sequence = (
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+        )
+        retry = producers.find_duplicate(producer_id, epoch, sequence, header.last_sequence)
+        if retry is not None:
+            return AppendResult(
+                _NONE,
+                retry.base_offset,
+                retry.last_offset,
+                retry.timestamp,
+                log.start_offset,
+                duplicate=True,
+            )
+        transactional = bool(header.attributes & TRANSACTIONAL_MASK)
+        error = _NONE
+        if transactional and guard is not None:
+            error = producers.check_guard(producer_id, epoch, guard)
+        error = error or producers.check(producer_id, epoch, sequence, transactional)
+        return AppendResult(error, log_start_offset=log.start_offset) if error else None
+
+    def _write(
+        self, batch: memoryview, header: BatchHeader, now_ms: int, append_time_ms: int
+    ) -> AppendResult:
+        log = self.log
+        delta = header.last_offset_delta
+        timestamp = header.max_timestamp
+        log.maybe_roll(len(batch), timestamp, now_ms, self.topic.configs.roll_limits)
+        base_offset = log.append(batch, delta, timestamp, self.leader_epoch)
+        last_offset = base_offset + delta
+        if header.attributes & CONTROL_MASK:
+            log.producers.replay(batch)
+        elif header.producer_id >= 0:
+            log.producers.append(
+                header.producer_id,
+                header.producer_epoch,
+                WrittenBatch(
+                    header.base_sequence, header.last_sequence, base_offset, last_offset, timestamp
+                ),
+                bool(header.attributes & TRANSACTIONAL_MASK),
+            )
+        self.advance_high_watermark()
+        return AppendResult(_NONE, base_offset, last_offset, append_time_ms, log.start_offset)
+
+    def append_records(self, batches: Buffer, now_ms: int, acks: int = ACKS_ALL) -> AppendResult:
+        """Append batches of the broker's own (offset commits, markers).
+
+        They are taken as valid: only their place in the log is filled in. The result tells the
+        first base offset and the last offset; with acks=all NOT_ENOUGH_REPLICAS when the ISR is too
+        small. Watchers are notified.
+        """
+        if acks == ACKS_ALL and self.under_min_isr:
+            return AppendResult(_NOT_ENOUGH_REPLICAS, log_start_offset=self.log.start_offset)
+        first = last = -1
+        for header, batch in split_batches(bytearray(batches)):
+            written = self._write(batch, header, now_ms, -1)
+            first = written.base_offset if first < 0 else first
+            last = written.last_offset
+        self.notify()
+        return AppendResult(_NONE, first, last, -1, self.log.start_offset)
+
+    # -- watermarks --------------------------------------------------------------------------------
+
+    def advance_high_watermark(self) -> bool:
+        """Raise the high watermark to the smallest log end offset of the ISR; False if it stays.
+
+        It stays while the ISR is smaller than min.insync.replicas. It also waits for followers that
+        are about to join the ISR: those that the leader has asked the controller to add, and those
+        that are caught up and may be in sync. Else a follower behind a slow link would never be at
+        the high watermark, and so never join (Partition.maybeIncrementLeaderHW).
+        """
+        if self.under_min_isr:
+            return False
+        log = self.log
+        offset = log.end_offset
+        if self.followers:
+            for node_id, state in self.followers.items():
+                if state.fetched_offset < offset and self._waits_for(node_id, state):
+                    offset = state.fetched_offset
+        if self.high_watermark_limit is not None:
+            offset = min(offset, self.high_watermark_limit)
+        if offset <= self.high_watermark:
+            return False
+        self.high_watermark = offset
+        log.producers.high_watermark_moved(offset)
+        self._refresh_last_stable_offset()
+        return True
+
+    def _waits_for(self, node_id: int, state: FollowerState) -> bool:
+        """Whether the high watermark must not pass what a follower has."""
+        if node_id in self.isr or node_id in self.isr_in_flight:
+            return True
+        host = self._host
+        lag_ms_max = host.configs.get_int("replica.lag.time.max.ms")
+        return state.is_caught_up(
+            self.log.end_offset, host.runtime.now_ms(), lag_ms_max
+        ) and host.metadata.may_be_in_sync(self, state)
+
+    def force_high_watermark(self, offset: int) -> None:
+        """Put the high watermark anywhere in the log, back as well. Watchers are notified."""
+        emit_watermark(self._host.runtime, self, offset)
+        self.log.high_watermark_moved(self.high_watermark, offset)
+        self.adopt(self.log, offset)
+        self.notify()
+
+    def _refresh_last_stable_offset(self) -> None:
+        unstable = self.log.producers.first_unstable_offset()
+        if unstable >= 0:
+            unstable = max(unstable, self.log.start_offset)
+        high_watermark = self.high_watermark
+        stable = unstable if 0 <= unstable < high_watermark else high_watermark
+        limit = self.last_stable_offset_limit
+        if limit is not None:
+            stable = max(min(stable, limit), self.log.start_offset)
+        self.last_stable_offset = stable
+
+    def limit_last_stable_offset(self, limit: int | None) -> None:
+        """Hold the last stable offset at `limit`; None removes the limit. Watchers are notified."""
+        self.last_stable_offset_limit = limit
+        self._refresh_last_stable_offset()
+        self.notify()
+
+    def delete_records(self, offset: int) -> tuple[int, int]:
+        """Move the log start to `offset` (-1: the high watermark); (error, offset asked for).
+
+        The checks are those of Partition.deleteRecordsOnLeader. Watchers are notified.
+        """
+        if "delete" not in self.topic.configs.cleanup_policy:
+            return _POLICY_VIOLATION, -1
+        if offset == -1:
+            offset = self.high_watermark
+        if offset < 0 or offset > self.high_watermark:
+            return _OFFSET_OUT_OF_RANGE, -1
+        former = self.log.start_offset
+        if self.log.move_start(offset):
+            emit_removed(self._host.runtime, self, former, offset - 1, "delete_records")
+            self.log_start_moved()
+        return _NONE, offset
+
+    # -- leadership and life -----------------------------------------------------------------------
+
+    def become_leader(self, leader_id: int, leader_epoch: int, isr: list[int]) -> None:
+        """Let `leader_id` (-1: nobody) lead from now on, under a higher epoch, with this ISR.
+
+        A broker that cannot reach the controller leads once it gets the image (`begin_epoch`).
+        """
+        new_leader = leader_id != self.leader_id
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self.isr = isr
+        self.isr_in_flight = _NO_ISR
+        if leader_id == NO_LEADER:
+            self.followers.clear()
+        elif self._host.metadata.has_newest_image(leader_id):
+            self.begin_epoch(new_leader=new_leader)
+        else:
+            self.followers.clear()
+        self.notify()
+
+    def begin_epoch(self, *, new_leader: bool) -> None:
+        """Let the leader begin its epoch at its log end.
+
+        Another leader may have another log: then that is the partition's from now on, and whoever
+        shared the former one keeps a copy of it.
+        """
+        leader_id = self.leader_id
+        if leader_id in self.own_replicas:
+            self._switch_log(leader_id)
+        if new_leader:
+            now_ms = self._host.runtime.now_ms()
+            self.followers = {
+                node_id: FollowerState.unknown(node_id, in_sync=node_id in self.isr, now_ms=now_ms)
+                for node_id in self.own_replicas
+            }
+        self.leader_epoch_start_offset = self.log.end_offset
+        self.log.epochs.assign(self.leader_epoch, self.log.end_offset)
+        self.advance_high_watermark()
+
+    def _switch_log(self, leader_id: int) -> None:
+        """Let the leader's log be the one that `leader_id` has; whoever shared the former one keeps
+        a copy.
+        """
+        own = self.own_replicas.pop(leader_id)
+        for node_id in self.replicas:
+            if node_id != leader_id and node_id not in self.own_replicas:
+                copy = Replica(node_id, self.log.fork(), self.high_watermark)
+                self.own_replicas[node_id] = copy
+        self.adopt(own.log, own.high_watermark)
+
+    def adopt(self, log: ReplicaLog, high_watermark: int) -> None:
+        """Let this be the leader's log."""
+        self.log = log
+        self.high_watermark = high_watermark
+        log.producers.high_watermark_moved(high_watermark)
+        self._refresh_last_stable_offset()
+
+    def set_isr(self, isr: list[int]) -> None:
+        """Replace the ISR; a smaller one may let the high watermark move."""
+        self.isr = isr
+        self.isr_in_flight = _NO_ISR
+        if self._host.metadata.is_led_here(self):
+            self.advance_high_watermark()
+        self.notify()
+
+    # -- images that differ ------------------------------------------------------------------------
+
+    def likeness(self, own_replicas: dict[int, Replica]) -> Partition:
+        """The same partition for another image, with the replicas that count there.
+
+        The leader's log is the same one: neither of the two objects has a second copy of anything.
+        """
+        other = Partition(
+            topic=self.topic,
+            index=self.index,
+            replicas=list(self.replicas),
+            isr=list(self.isr),
+            leader_id=self.leader_id,
+            leader_epoch=self.leader_epoch,
+            host=self._host,
+        )
+        other.partition_epoch = self.partition_epoch
+        other.elr, other.last_known_elr = self.elr, self.last_known_elr
+        other.leader_epoch_start_offset = self.leader_epoch_start_offset
+        other.log, other.high_watermark = self.log, self.high_watermark
+        other.high_watermark_limit = self.high_watermark_limit
+        other.last_stable_offset = self.last_stable_offset
+        other.last_stable_offset_limit = self.last_stable_offset_limit
+        other.own_replicas = own_replicas
+        return other
+
+    def take_metadata(self, newer: Partition) -> None:
+        """Believe what another object of this partition says of leader, replicas and ISR."""
+        self.replicas, self.isr, self.isr_in_flight = newer.replicas, newer.isr, _NO_ISR
+        self.leader_id, self.leader_epoch = newer.leader_id, newer.leader_epoch
+        self.partition_epoch = newer.partition_epoch
+        self.elr, self.last_known_elr = newer.elr, newer.last_known_elr
+
+    def truncate(self, offset: int) -> None:
+        """Cut the log back to `offset`; watermarks follow."""
+        if self.log.truncate(offset):
+            self.adopt(self.log, min(self.high_watermark, self.log.end_offset))
+            self.notify()
+
+    def delete(self) -> None:
+        """The topic is deleted: delayed operations complete."""
+        self.deleted = True
+        self.maintenance_scheduled = True  # a deleted log needs no maintenance
+        self.notify()
+
+    # -- watching ----------------------------------------------------------------------------------
+
+    def watch(self, watcher: Watcher) -> None:
+        self._watchers[watcher] = None
+
+    def unwatch(self, watcher: Watcher) -> None:
+        self._watchers.pop(watcher, None)
+
+    def log_start_moved(self) -> None:
+        """The start of the log was moved: watchers are notified."""
+        self._refresh_last_stable_offset()
+        self.notify()
+
+    @property
+    def watched(self) -> bool:
+        return bool(self._watchers)
+
+    def notify(self) -> None:
+        """Notify the watchers, the log manager and the recorder of a change."""
+        host = self._host
+        if not self.maintenance_scheduled:
+            host.log_manager.schedule(self)
+        if host.recorder is not None:
+            host.recorder.partition_changed(self)
+        if self._watchers:
+            for watcher in list(self._watchers):
+                watcher.partition_changed(self)

@@ -1,0 +1,95 @@
+"""What the controller keeps of topics and partitions, and works with when it changes them.
+
+The functions that change them take a `ReplicationControl`: those of `elections` for leaders and
+ISRs, of `reassignment` for replicas, and of `control` for new topics and partitions.
+
+Source: ReplicationControlManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from mockbroker.core.metadata.image import Image
+    from mockbroker.core.replication.partition import Partition, PartitionKey
+    from mockbroker.core.replication.replica_manager import ReplicaManager
+    from mockbroker.core.services import Services
+
+ELR_FEATURE = "eligible.leader.replicas.version"
+
+
+class Reassignment(NamedTuple):
+    """Replicas on their way in and out of a partition's list of replicas."""
+
+    adding: list[int]
+    removing: list[int]
+
+
+NOT_REASSIGNED = Reassignment([], [])
+
+
+class ReplicationControl:
+    """The topics and partitions of one cluster, as the controller has them."""
+
+    __slots__ = (
+        "_features",
+        "_unified_names",
+        "configs",
+        "former_epochs",
+        "metadata",
+        "on_leader_elected",
+        "profile",
+        "reassignments",
+        "replication",
+        "runtime",
+    )
+
+    def __init__(self, services: Services, replication: ReplicaManager) -> None:
+        self.runtime = services.runtime
+        self.configs = services.configs
+        self.profile = services.profile
+        self.metadata = services.metadata
+        self.replication = replication
+        self._features = services.features
+        self._unified_names: dict[str, set[str]] = {}
+        # The last leader epochs of partitions of deleted topics, which a snapshot may bring back.
+        self.former_epochs: dict[PartitionKey, int] = {}
+        # Reassignments that wait for replicas to come in sync.
+        self.reassignments: dict[PartitionKey, Reassignment] = {}
+        # Called with a partition that has another leader, no leader any more, or another epoch.
+        self.on_leader_elected: list[Callable[[Partition], None]] = []
+
+    @property
+    def image(self) -> Image:
+        """The newest image, which the controller changes in place."""
+        return self.metadata.image
+
+    @property
+    def elr_enabled(self) -> bool:
+        """Whether eligible leader replicas are kept (KIP-966)."""
+        return self._features.level(ELR_FEATURE) > 0
+
+    def reassignment_of(self, partition: Partition) -> Reassignment:
+        """What is under way for the partition; empty lists when nothing is."""
+        return self.reassignments.get(partition.key, NOT_REASSIGNED)
+
+    # -- names of topics that would collide --------------------------------------------------------
+
+    def colliding_topic(self, name: str) -> str | None:
+        """A topic whose name equals `name` once dots are underscores, or None."""
+        if "." not in name and "_" not in name:
+            return None
+        return min(self._unified_names.get(name.replace(".", "_"), ()), default=None)
+
+    def name_taken(self, name: str) -> None:
+        """A topic of this name was created."""
+        if "." in name or "_" in name:
+            self._unified_names.setdefault(name.replace(".", "_"), set()).add(name)
+
+    def name_freed(self, name: str) -> None:
+        """The topic of this name was deleted."""
+        names = self._unified_names.get(name.replace(".", "_"))
+        if names is not None:
+            names.discard(name)

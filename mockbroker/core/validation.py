@@ -1,0 +1,310 @@
+"""From plain data (JSON, YAML, Python) to structs, with errors that name the field.
+
+msgspec would refuse the same data, but says less: here an unknown field comes with its path and the
+nearest name that exists. Durations are integers in ms or texts such as `5s`. A struct may name one
+of its fields in `SHORT`: then that field's value may stand for the whole struct, as in
+`delay: 5s`.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from mockbroker.core.timing.durations import parse_duration
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_fields = cache(msgspec.structs.fields)
+
+DEPTH_MAX = 16
+ITEMS_MAX = 10_000
+TEXT_CHARS_MAX = 64 * 1024
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+DURATION_MS_MAX = 100 * 365 * 24 * 3_600_000  # a hundred years
+
+
+class ValidationError(Exception):
+    """Data that does not fit. `path` names the field, as in `rules[2].match.topik`."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}" if path else reason)
+        self.path = path
+        self.reason = reason
+
+
+class Range(NamedTuple):
+    """Bounds of a number, inclusive."""
+
+    low: float
+    high: float
+
+
+class Length(NamedTuple):
+    """Bounds of a text's length, inclusive."""
+
+    low: int
+    high: int
+
+
+class Duration:
+    """Marks an integer of milliseconds that may be given as a text."""
+
+
+class Later(NamedTuple):
+    """Marks an object that is looked at further in: what it is there."""
+
+    what: Literal["rule", "effects", "actions"]
+
+
+Ms = Annotated[int, Duration()]
+Count = Annotated[int, Range(0, 2**31 - 1)]
+Positive = Annotated[int, Range(1, 2**31 - 1)]
+Probability = Annotated[float, Range(0.0, 1.0)]
+
+
+def convert(data: object, type_: type[S], path: str) -> S:
+    """`data` as a struct of `type_`. Raises ValidationError with the path of what is wrong."""
+    made = _convert(data, type_, path, DEPTH_MAX)
+    assert isinstance(made, type_)
+    return made
+
+
+def nearest(name: str, known: Iterable[str], *, listed: bool = True) -> str:
+    """`; did you mean "…"?`; where no name is near, all of them if `listed`. Case is ignored."""
+    choices = {each.lower(): each for each in sorted(known)}
+    near = get_close_matches(name.lower(), choices, 1, 0.6)
+    if near:
+        return f'; did you mean "{choices[near[0]]}"?'
+    return f"; known are: {', '.join(choices.values())}" if listed else ""
+
+
+def duration_ms(value: object, path: str) -> int:
+    """Milliseconds from an integer or a text such as `250ms`, `5s`, `1.5h`."""
+    found = parse_duration(value) if isinstance(value, str) else value
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise ValidationError(path, f'{_shown(value)} is no duration; write 250 (ms) or "5s"')
+    if found < 0:
+        raise ValidationError(path, f"a duration cannot be negative: {_shown(value)}")
+    if found > DURATION_MS_MAX:
+        raise ValidationError(path, f"{_shown(value)} is longer than a hundred years")
+    return found
+
+
+def to_data(value: object) -> object:
+    """A struct as plain data again; what holds its default is left out. Durations are ms."""
+    if isinstance(value, msgspec.Struct):
+        out: dict[str, object] = {}
+        for field in _fields(type(value)):
+            item = getattr(value, field.name)
+            if field.required or item != _default(field):
+                out[field.encode_name] = to_data(item)
+        return out
+    if isinstance(value, Mapping):
+        return {key: to_data(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_data(item) for item in value]
+    return value
+
+
+# -- by type ---------------------------------------------------------------------------------------
+
+
+def _convert(data: object, type_: Any, path: str, depth: int) -> object:
+    if depth == 0:
+        raise ValidationError(path, "nested too deeply")
+    if type(type_) is type:  # by far the most
+        return _scalar(data, type_, path)
+    if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+        return _struct(data, type_, path, depth)
+    origin = get_origin(type_)
+    if origin is Annotated:
+        return _annotated(data, *get_args(type_), path=path, depth=depth)
+    if origin in (Union, types.UnionType):
+        return _union(data, get_args(type_), path, depth)
+    if origin is Literal:
+        choices = get_args(type_)
+        if data in choices and not isinstance(data, bool):
+            return data
+        shown = ", ".join(map(str, choices))
+        hint = nearest(data, choices) if isinstance(data, str) else f"; known are: {shown}"
+        raise ValidationError(path, f"{_shown(data)} is not allowed here{hint}")
+    if origin is list:
+        return _list(data, get_args(type_)[0], path, depth)
+    if origin is dict:
+        return _dict(data, get_args(type_)[1], path, depth)
+    return _scalar(data, type_, path)
+
+
+def _scalar(data: object, type_: Any, path: str) -> object:
+    if type_ is object:
+        return data
+    if type_ is int and _is_whole(data):
+        data = int(data)  # type: ignore[call-overload]
+    if isinstance(data, int) and not INT_MIN <= data <= INT_MAX:
+        raise ValidationError(path, f"{_shown(data)} is too large a number")
+    if type_ is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    right = isinstance(data, type_) and (type_ is bool or not isinstance(data, bool))
+    if not right:
+        raise ValidationError(path, f"expected {_KINDS[type_]}, not {_shown(data)}")
+    if isinstance(data, str) and len(data) > TEXT_CHARS_MAX:
+        raise ValidationError(path, f"a text has at most {TEXT_CHARS_MAX} characters")
+    return data
+
+
+def _is_whole(data: object) -> bool:
+    """Whether it is a number such as 3.0, which JSON does not tell from 3."""
+    return isinstance(data, float) and data.is_integer()
+
+
+def _annotated(data: object, type_: Any, *marks: object, path: str, depth: int) -> object:
+    for mark in marks:
+        if isinstance(mark, Duration):
+            return duration_ms(data, path)
+    value = _convert(data, type_, path, depth)
+    for mark in marks:
+        if isinstance(mark, Range):
+            assert isinstance(value, int | float)
+            if not mark.low <= value <= mark.high:
+                raise ValidationError(path, f"{value} is outside {mark.low}..{mark.high}")
+        if isinstance(mark, Length):
+            assert isinstance(value, str)
+            if not mark.low <= len(value) <= mark.high:
+                raise ValidationError(
+                    path, f"a text of {mark.low} to {mark.high} characters is needed"
+                )
+    return value
+
+
+def _union(data: object, choices: tuple[Any, ...], path: str, depth: int) -> object:
+    if data is None and types.NoneType in choices:
+        return None
+    wanted = [choice for choice in choices if choice is not types.NoneType]
+    for choice in wanted:
+        if _fits(data, choice):
+            return _convert(data, choice, path, depth)
+    if len(wanted) == 1:
+        return _convert(data, wanted[0], path, depth)
+    kinds = " or ".join(_kind(choice) for choice in wanted)
+    raise ValidationError(path, f"expected {kinds}, not {_shown(data)}")
+
+
+def _fits(data: object, type_: Any) -> bool:
+    """Whether data of this shape is meant to be of the type; what is in it comes later."""
+    origin = get_origin(type_)
+    if origin is Annotated:
+        args = get_args(type_)
+        if any(isinstance(mark, Duration) for mark in args[1:]):
+            return isinstance(data, int | str) or _is_whole(data)
+        return _fits(data, args[0])
+    if origin is Literal:
+        return type(data) in {type(choice) for choice in get_args(type_)}
+    if origin is list:
+        return isinstance(data, list | tuple)
+    if origin is dict:
+        return isinstance(data, Mapping)
+    if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+        return isinstance(data, Mapping | type_)
+    if type_ is float:
+        return isinstance(data, int | float) and not isinstance(data, bool)
+    if type_ is int and _is_whole(data):
+        return True
+    return isinstance(data, type_) and (type_ is bool or not isinstance(data, bool))
+
+
+def _list(data: object, item_type: Any, path: str, depth: int) -> object:
+    if not isinstance(data, list | tuple):
+        raise ValidationError(path, f"expected a list, not {_shown(data)}")
+    if len(data) > ITEMS_MAX:
+        raise ValidationError(path, f"a list has at most {ITEMS_MAX} items, not {len(data)}")
+    return [_convert(x, item_type, f"{path}[{i}]", depth - 1) for i, x in enumerate(data)]
+
+
+def _dict(data: object, item_type: Any, path: str, depth: int) -> object:
+    if not isinstance(data, Mapping):
+        raise ValidationError(path, f"expected an object, not {_shown(data)}")
+    for key in data:
+        if not isinstance(key, str):
+            raise ValidationError(path, f"a name is a text, not {_shown(key)}")
+    return {key: _convert(x, item_type, f"{path}.{key}", depth - 1) for key, x in data.items()}
+
+
+def _struct(data: object, type_: type[msgspec.Struct], path: str, depth: int) -> msgspec.Struct:
+    if isinstance(data, type_):
+        return data
+    short: str | None = getattr(type_, "SHORT", None)
+    if not isinstance(data, Mapping):
+        if short is not None and data is not None:
+            data = {short: data}
+        elif data is None or data is True:
+            data = {}
+        else:
+            raise ValidationError(path, f"expected an object, not {_shown(data)}")
+    fields = struct_fields(type_)
+    at = f"{path}." if path else ""
+    values: dict[str, object] = {}
+    for key, value in data.items():
+        if key not in fields:
+            raise ValidationError(f"{at}{key}", f"unknown field{nearest(str(key), fields)}")
+        name, field_type, _ = fields[key]
+        values[name] = _convert(value, field_type, f"{at}{key}", depth - 1)
+    for key, (name, _, required) in fields.items():
+        if required and name not in values:
+            raise ValidationError(f"{at}{key}", "this field is needed")
+    try:
+        return type_(**values)
+    except ValueError as error:  # from __post_init__, which sees fields together
+        raise ValidationError(path, str(error)) from None
+
+
+@cache
+def struct_fields(type_: type[msgspec.Struct]) -> dict[str, tuple[str, Any, bool]]:
+    """The fields of a struct by their name in data: (attribute, type, needed)."""
+    from typing import get_type_hints
+
+    hints = get_type_hints(type_, include_extras=True)
+    return {
+        field.encode_name: (field.name, hints[field.name], field.required)
+        for field in msgspec.structs.fields(type_)
+    }
+
+
+_KINDS: dict[object, str] = {
+    int: "an integer",
+    float: "a number",
+    str: "a text",
+    bool: "true or false",
+}
+
+
+def _kind(type_: Any) -> str:
+    origin = get_origin(type_)
+    if origin is Annotated:
+        args = get_args(type_)
+        if any(isinstance(mark, Duration) for mark in args[1:]):
+            return "a duration"
+        return _kind(args[0])
+    if origin is Literal:
+        return " or ".join(map(repr, get_args(type_)))
+    if origin is list:
+        return "a list"
+    return _KINDS.get(type_, "an object")
+
+
+def _default(field: msgspec.structs.FieldInfo) -> object:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,171 @@
+"""Events of brokers, leaders and logs; faults and actions; removed records."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mockbroker.core.events import (
+    BrokerChanged,
+    Event,
+    IsrChanged,
+    LogTruncated,
+    RecordsRemoved,
+    TopicsChanged,
+)
+from mockbroker.core.journal.entries import AppendEntry, EventEntry, FactEntry
+from mockbroker.core.journal.reader import ranges_of
+from mockbroker.pipeline.convert.cluster_state import ClusterState, times
+from mockbroker.pipeline.convert.rows import Rows
+from mockbroker.pipeline.tables import WANTED_REMOVALS
+
+# Fields of events -> columns; the rest are details.
+_COLUMNS = {
+    "topic": "topic",
+    "topic_id": "topic_id",
+    "partition": "partition",
+    "node_id": "broker",
+    "leader_id": "leader",
+    "leader_epoch": "leader_epoch",
+    "former_leader_id": "former_leader",
+    "unclean": "unclean",
+    "reason": "reason",
+}
+_FAULT_COLUMNS = ("request_seq", "api", "client_id", "broker", "topic", "partition", "group")
+
+
+class ClusterEvents:
+    """Makes `cluster`, `faults` and `removals`."""
+
+    def __init__(self, rows: Rows, cluster: ClusterState) -> None:
+        self._rows = rows
+        self._cluster = cluster
+        # The ends of leaders' logs, and the offsets that deposed leaders wrote:
+        # (topic, partition, broker) -> first and last.
+        self._ends: dict[tuple[str, int], int] = {}
+        self._astray: dict[tuple[str, int, int], tuple[int, int]] = {}
+
+    def event(self, entry: EventEntry, event: Event) -> None:
+        """One of the cluster's events."""
+        row: dict[str, object] = {**times(entry), "change": type(event).__name__}
+        details: dict[str, object] = {}
+        for name in event.__struct_fields__:
+            value = getattr(event, name)
+            if name in _COLUMNS:
+                row[_COLUMNS[name]] = value
+            elif name == "isr":
+                row["isr"] = _nodes(value)
+            elif name == "former" and isinstance(event, IsrChanged):
+                row["former_isr"] = _nodes(value)
+            elif name == "replicas":
+                row["replicas"] = _nodes(value)
+            elif name != "at_ms":
+                details[name] = value
+        if isinstance(event, BrokerChanged):
+            row["change"] = details.pop("change")
+        if "topic" in row and "topic_id" not in row:
+            row["topic_id"] = self._cluster.topics.get(str(row["topic"]))
+        row["details"] = _json(details)
+        self._rows.add("cluster", row)
+
+    def topics(self, entry: EventEntry, event: TopicsChanged) -> None:
+        """Topics were created or deleted: a row for each."""
+        for change, topics in (("deleted", event.deleted), ("created", event.created)):
+            for topic in topics:
+                self._rows.add(
+                    "cluster",
+                    {
+                        **times(entry),
+                        "change": type(event).__name__,
+                        "topic": topic.topic,
+                        "topic_id": topic.topic_id,
+                        "details": _json({"change": change, "assignment": topic.assignment}),
+                    },
+                )
+
+    def fault(self, entry: FactEntry) -> None:
+        """A rule fired, or somebody changed the cluster or its clock."""
+        facts = dict(entry.facts)
+        row: dict[str, object] = {
+            **times(entry),
+            "kind": entry.kind,
+            "change": facts.pop("change", None),
+            "rules": facts.pop("rules", ()),
+            "outcome": facts.pop("outcome", None),
+        }
+        arguments = facts.get("arguments")
+        for name in _FAULT_COLUMNS:
+            if name in facts:
+                row[name] = facts.pop(name)
+            elif isinstance(arguments, dict) and arguments.get(name) is not None:
+                row[name] = arguments[name]
+        for name, kind in (("topic", str), ("group", str), ("partition", int), ("broker", int)):
+            if not isinstance(row.get(name), kind):
+                row.pop(name, None)
+        row["details"] = _json(facts)
+        self._rows.add("faults", row)
+
+    def appended(self, entry: AppendEntry) -> None:
+        """A batch was appended, perhaps by a broker that the others have deposed."""
+        place = (entry.topic, entry.partition)
+        first, last = entry.first_offset, entry.last_offset
+        leading = self._cluster.leading.get(place)
+        if leading is None or leading.leader in (-1, entry.node_id):
+            self._ends[place] = last + 1
+            return
+        before, _ = self._astray.get((*place, entry.node_id), (first, last))
+        self._astray[(*place, entry.node_id)] = (min(before, first), last)
+
+    def truncated(self, entry: EventEntry, event: LogTruncated) -> None:
+        """A follower truncated its log: the records that it wrote while it was cut off are lost.
+
+        Where the present leader has others at the same offsets, there is nothing to remove: two
+        records that were acknowledged at one offset are an anomaly of their own.
+        """
+        place = (event.topic, event.partition)
+        astray = self._astray.pop((*place, event.node_id), None)
+        if astray is None:
+            return
+        first = max(astray[0], event.offset, self._ends.get(place, 0))
+        if first <= astray[1]:
+            self._rows.add(
+                "removals",
+                {
+                    **times(entry),
+                    **self._cluster.named(*place).columns(),
+                    "first_offset": first,
+                    "last_offset": astray[1],
+                    "reason": "truncation",
+                },
+            )
+
+    def removed(self, entry: EventEntry, event: RecordsRemoved) -> None:
+        """Records left the log of a leader."""
+        place = (event.topic, event.partition)
+        if event.reason == "topic_deleted":
+            self._ends.pop(place, None)
+        elif event.reason not in WANTED_REMOVALS:
+            self._ends[place] = event.first_offset
+        whole = [(event.first_offset, event.last_offset)]
+        for first, last in ranges_of(event.ranges) or whole:
+            self._rows.add(
+                "removals",
+                {
+                    **times(entry),
+                    "topic": event.topic,
+                    "topic_id": event.topic_id,
+                    "partition": event.partition,
+                    "first_offset": first,
+                    "last_offset": last,
+                    "reason": event.reason,
+                    "cause": event.cause or None,
+                },
+            )
+
+
+def _nodes(value: Any) -> str:
+    return ",".join(map(str, value))
+
+
+def _json(details: dict[str, object]) -> str | None:
+    return json.dumps(details, ensure_ascii=False, default=str) if details else None

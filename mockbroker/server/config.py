@@ -1,0 +1,176 @@
+"""The config of a cluster: brokers, listeners, topics, configs. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mockbroker.core.brokers.broker import BrokerSpec
+from mockbroker.core.configs.differences import strict_configs
+from mockbroker.core.journal.journal import BYTES_MAX as JOURNAL_BYTES_MAX
+from mockbroker.core.journal.reader_positions import Overflow
+
+NODE_ID_MAX = 2**31 - 1
+PORT_MAX = 65535
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+_LISTENER_PREFIX = "listener.name."
+
+
+class ServerError(Exception):
+    """The cluster cannot be started; the message says what to change."""
+
+
+@dataclass(frozen=True)
+class ListenerSpec:
+    """One listener of every broker.
+
+    Broker i (from 0) binds `host:port + i`, or a free port when `port` is 0, and advertises
+    `advertised_host`, by default `host`. `configs` are the listener's own broker configs, as text:
+    `ssl.client.auth`, `ssl.keystore.location`, `sasl.enabled.mechanisms`, … They outrank those of
+    the cluster.
+    """
+
+    name: str = "PLAINTEXT"
+    host: str = "127.0.0.1"
+    port: int = 0
+    advertised_host: str | None = None
+    security_protocol: str = "PLAINTEXT"
+    configs: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.security_protocol not in SECURITY_PROTOCOLS:
+            raise ServerError(
+                f"listener {self.name}: {self.security_protocol!r} is no security protocol; "
+                f"there are {', '.join(SECURITY_PROTOCOLS)}"
+            )
+
+    @property
+    def is_tls(self) -> bool:
+        return self.security_protocol.endswith("SSL")
+
+    @property
+    def is_sasl(self) -> bool:
+        return self.security_protocol.startswith("SASL")
+
+
+@dataclass(frozen=True)
+class SeedRecord:
+    """One record of a seeded topic. Without a partition, the key decides, as in Java's producer."""
+
+    value: bytes | None
+    key: bytes | None = None
+    partition: int | None = None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class TopicSpec:
+    """A topic that exists from the start, with its first records."""
+
+    name: str
+    partitions: int = 1
+    replication_factor: int = 1
+    configs: Mapping[str, str] = field(default_factory=dict)
+    records: Sequence[SeedRecord] = ()
+
+
+@dataclass(frozen=True)
+class ServerConfig:
+    """The whole config of a cluster.
+
+    `configs` are Kafka's broker configs (`num.partitions`, `group.max.size`, …) as strings;
+    `listener.name.NAME.…` is for one listener. `kafka_version` limits ApiVersions to the versions
+    of that release ("2.8" … "4.3"). `strict` sets the configs by which the cluster differs from
+    Kafka on purpose to Kafka's values (see `differences`); `configs` outrank these.
+
+    `users` ({name: password}) authenticate by PLAIN and SCRAM. `security_directory` holds the files
+    that clients of TLS listeners need; the default is a temporary directory.
+    `allow_unsigned_tokens` accepts unsigned OAUTHBEARER tokens (`alg: none`).
+
+    `data_dir` stores the cluster, which continues from there at the next start; with `sync` also
+    after a crash of the machine. `load` is a directory to start with that is only read. `recover`
+    drops the damaged end of either. `journal_bytes` limits the journal; 0 means none. When it is
+    full of entries that a reader has not read, requests wait (`journal_overflow` "block"), or the
+    reader finds a gap ("drop"). With `journal_hops` the journal also has the requests between
+    brokers, which are then sent even where a call would do.
+    """
+
+    brokers: int = 3
+    node_ids: Sequence[int] | None = None
+    racks: Sequence[str | None] | None = None
+    listeners: Sequence[ListenerSpec] = (ListenerSpec(),)
+    topics: Sequence[TopicSpec] = ()
+    configs: Mapping[str, str] = field(default_factory=dict)
+    kafka_version: str = "4.3"
+    strict: bool = False
+    seed: int | None = None
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    security_directory: Path | None = None
+    allow_unsigned_tokens: bool = False
+    journal_bytes: int = JOURNAL_BYTES_MAX
+    journal_overflow: Overflow = "drop"
+    journal_hops: bool = False
+    data_dir: Path | None = None
+    sync: bool = False
+    load: Path | None = None
+    recover: bool = False
+
+    def broker_configs(self) -> dict[str, str]:
+        """The broker configs without those of single listeners."""
+        given = {n: v for n, v in self.configs.items() if not n.startswith(_LISTENER_PREFIX)}
+        configs = {**(strict_configs() if self.strict else {}), **given}
+        if any(listener.is_sasl for listener in self.listeners):
+            # Kafka's default is GSSAPI, which needs a Kerberos server.
+            configs.setdefault("sasl.enabled.mechanisms", ",".join(SASL_MECHANISMS))
+        return configs
+
+    def listener_configs(self, listener: ListenerSpec) -> dict[str, str]:
+        """The configs of `listener` alone, by the names of the broker configs."""
+        prefix = f"{_LISTENER_PREFIX}{listener.name.lower()}."
+        prefixed = {
+            name.removeprefix(prefix): value
+            for name, value in self.configs.items()
+            if name.startswith(prefix)
+        }
+        return {**prefixed, **listener.configs}
+
+    def specs(self) -> list[BrokerSpec]:
+        """The brokers. Raises ServerError for ids, racks or ports that do not fit."""
+        ids = list(self.node_ids) if self.node_ids is not None else list(range(1, self.brokers + 1))
+        if not ids:
+            raise ServerError("a cluster needs at least one broker")
+        if len(set(ids)) != len(ids):
+            raise ServerError(f"node ids must differ: {','.join(map(str, ids))}")
+        for node_id in ids:
+            if not 0 <= node_id <= NODE_ID_MAX:
+                raise ServerError(f"node id {node_id} is outside 0..{NODE_ID_MAX}")
+        racks = list(self.racks) if self.racks is not None else [None] * len(ids)
+        if len(racks) != len(ids):
+            raise ServerError(f"{len(racks)} racks for {len(ids)} brokers")
+        self._check_listeners(len(ids))
+        return [BrokerSpec(node_id, rack) for node_id, rack in zip(ids, racks, strict=True)]
+
+    def _check_listeners(self, brokers: int) -> None:
+        """Raises ServerError for two listeners with one name or port."""
+        names: set[str] = set()
+        taken: dict[tuple[str, int], str] = {}
+        for listener in self.listeners:
+            if listener.name in names:
+                raise ServerError(f"two listeners are called {listener.name}")
+            names.add(listener.name)
+            last = listener.port + brokers - 1
+            if listener.port and not 1 <= listener.port <= last <= PORT_MAX:
+                raise ServerError(
+                    f"listener {listener.name}: {brokers} brokers from port {listener.port} on take"
+                    f" ports up to {last}; there are 1..{PORT_MAX}"
+                )
+            for port in range(listener.port, listener.port + brokers) if listener.port else ():
+                other = taken.setdefault((listener.host, port), listener.name)
+                if other != listener.name:
+                    raise ServerError(
+                        f"listeners {other} and {listener.name} both want port {port}: each takes"
+                        f" {brokers} ports in a row, one for each broker"
+                    )

@@ -1,0 +1,156 @@
+"""Listening on the ports of brokers: TCP, or another network for a simulation.
+
+A *network* opens acceptors. An *acceptor* listens on one port of a broker. A *link* is the
+transport of one accepted client.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+import trio
+
+from mockbroker.server.config import ServerError
+from mockbroker.server.network.pipelined_requests import PipelinedRequests
+from mockbroker.server.network.transport import SocketTransport, Transport
+
+log = logging.getLogger("mockbroker")
+
+LISTEN_BACKLOG = 1024
+# How many clients are accepted in one turn of the event loop.
+ACCEPTS_PER_TURN = 64
+# The pause before the next accept when the process has no file descriptor left.
+NO_DESCRIPTOR_PAUSE_S = 0.01
+
+
+class Link(Transport, Protocol):
+    """The transport of an accepted client, which also reports that the client has sent more."""
+
+    def expect(self, on_readable: Callable[[], None]) -> None:
+        """Call `on_readable` once when there are bytes to read. `forget` must follow."""
+        ...
+
+    def forget(self) -> None:
+        """End `expect`, also on a closed link."""
+        ...
+
+
+Accept: TypeAlias = "Callable[[Link, tuple[str, int]], None]"
+"""Takes over an accepted client: (link, the client's host and port)."""
+
+
+class Acceptor(Protocol):
+    """Listens on one port of a broker, from `Network.listen` until `close`."""
+
+    port: int
+
+    async def accept(self, accept: Accept) -> None:
+        """Call `accept` for each client. Returns once the port is closed."""
+        ...
+
+    def close(self) -> None:
+        """Refuse clients from now on. Idempotent."""
+        ...
+
+
+class Network(Protocol):
+    """The network that brokers listen on."""
+
+    def listen(self, host: str, port: int) -> Acceptor:
+        """Listen on a port, a free one for 0. Raises ServerError that names the address."""
+        ...
+
+    async def run(self) -> None:
+        """Serve the links until cancelled."""
+        ...
+
+    def close(self) -> None:
+        """Release what all links share. Idempotent."""
+        ...
+
+
+class SocketNetwork:
+    """TCP of this machine."""
+
+    def __init__(self) -> None:
+        self._pipelined = PipelinedRequests() if PipelinedRequests.possible() else None
+
+    def listen(self, host: str, port: int) -> SocketAcceptor:
+        """As `Network.listen`."""
+        return SocketAcceptor(_listening(host, port), self._pipelined)
+
+    async def run(self) -> None:
+        """As `Network.run`."""
+        if self._pipelined is not None:
+            await self._pipelined.run()
+
+    def close(self) -> None:
+        """As `Network.close`."""
+        if self._pipelined is not None:
+            self._pipelined.close()
+
+
+class SocketAcceptor:
+    """A listening socket."""
+
+    def __init__(self, sock: socket.socket, pipelined_requests: PipelinedRequests | None) -> None:
+        self.port: int = sock.getsockname()[1]
+        self._socket = sock
+        self._pipelined = pipelined_requests
+        self._scope = trio.CancelScope()
+
+    def close(self) -> None:
+        """As `Acceptor.close`."""
+        self._scope.cancel()
+        self._socket.close()
+
+    async def accept(self, accept: Accept) -> None:
+        """As `Acceptor.accept`."""
+        # A broker may stop between the moment a client is seen and the moment it is accepted.
+        sock = self._socket
+        with self._scope:
+            while sock.fileno() >= 0:
+                await trio.lowlevel.wait_readable(sock)
+                if self._scope.cancel_called:
+                    break
+                try:
+                    self._accept_waiting(accept)
+                except BlockingIOError:
+                    continue
+                except OSError as error:  # no descriptor left, or the client has gone
+                    log.warning("port %d could not accept a connection: %s", self.port, error)
+                    # Real time: the run's own clock may stand still.
+                    await trio.to_thread.run_sync(time.sleep, NO_DESCRIPTOR_PAUSE_S)
+
+    def _accept_waiting(self, accept: Accept) -> None:
+        """Accept the clients that wait. Raises BlockingIOError when there is none left.
+
+        With one client a turn of the event loop, each would wait for a request of all others.
+        """
+        for _ in range(ACCEPTS_PER_TURN):
+            client, address = self._socket.accept()
+            accept(SocketTransport(client, self._pipelined), address)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises ServerError that names the address."""
+    try:
+        family, kind, proto, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise ServerError(f"cannot resolve the host {host!r}: {error}") from None
+    sock = socket.socket(family, kind, proto)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setblocking(False)
+        sock.bind(address)
+        sock.listen(LISTEN_BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise ServerError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return sock

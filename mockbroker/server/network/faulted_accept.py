@@ -1,0 +1,108 @@
+"""Accepting a connection while rules are in force: they may refuse it, stall it, or show it an
+expired certificate. Imported only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import trio
+
+from mockbroker.core.faults.effects.connections import (
+    ExpireCredential,
+    RefuseConnection,
+    StallHandshake,
+)
+from mockbroker.core.faults.facts import Facts
+
+if TYPE_CHECKING:
+    from mockbroker.core.faults.engine import ActiveRule, FaultEngine
+    from mockbroker.core.runtime import Runtime
+    from mockbroker.handlers.base import ConnectionInfo
+    from mockbroker.server.cluster_server import ClusterServer
+    from mockbroker.server.network.acceptor import Link
+    from mockbroker.server.network.socket_server import ClientConnection, SocketServer
+
+
+def accept_faulted(
+    server: ClusterServer,
+    engine: FaultEngine,
+    host: SocketServer,
+    listener: str,
+    link: Link,
+    info: ConnectionInfo,
+    make: Callable[[], ClientConnection],
+) -> ClientConnection:
+    """The connection that `make` makes, unless a rule refuses or stalls it."""
+    decisions = engine.evaluate_accept(Facts.of_connection(host.broker, listener, info))
+    stalled: StallHandshake | None = None
+    rule: ActiveRule | None = None
+    refused: RefuseConnection | None = None
+    for decision in decisions:
+        for effect in decision.effects.values():
+            match effect:
+                case RefuseConnection():
+                    refused = effect
+                case StallHandshake():
+                    stalled, rule = effect, decision.rule
+                case ExpireCredential() if info.security_protocol != "PLAINTEXT":
+                    server.security.listeners[listener].show_expired_certificate()
+        engine.act(decision.rule.actions, decision.rule.name)
+    if refused is not None:
+        return RefusedConnection(
+            link, info, server.cluster.runtime.now_ms(), reset=refused.how == "rst"
+        )
+    connection = make()
+    if stalled is not None and rule is not None:
+        return StalledConnection(connection, server.cluster.runtime, stalled.for_, rule)
+    return connection
+
+
+class RefusedConnection:
+    """A connection that is closed as soon as it is accepted."""
+
+    parked = False
+
+    def __init__(self, link: Link, info: ConnectionInfo, active_ms: int, *, reset: bool) -> None:
+        self.info = info
+        self._link = link
+        self._reset = reset
+        self.active_ms = active_ms
+
+    async def run(self) -> None:
+        self._link.close(reset=self._reset)
+
+    def abort(self, *, reset: bool) -> None:
+        self._link.close(reset=reset)
+
+
+class StalledConnection:
+    """A connection that is not served for `for_ms`, or while the rule is in force."""
+
+    parked = True  # the client waits, so the connection is not idle
+
+    def __init__(
+        self, connection: ClientConnection, runtime: Runtime, for_ms: int | None, rule: ActiveRule
+    ) -> None:
+        self.info = connection.info
+        self._rule = rule
+        self._connection = connection
+        self._runtime = runtime
+        self._for_ms = for_ms
+        self._scope = trio.CancelScope()
+        self.active_ms = runtime.now_ms()
+
+    async def run(self) -> None:
+        with self._scope:
+            over = trio.Event()
+            self._rule.when_removed(over.set)
+            if self._for_ms is not None:
+                due_ms = self._runtime.now_ms() + self._for_ms
+                self._runtime.timers.call_at(due_ms, over.set)
+            await over.wait()
+        await self._connection.run()  # which is over at once if it was aborted meanwhile
+
+    def abort(self, *, reset: bool) -> None:
+        self._connection.abort(reset=reset)
+        self._scope.cancel()

@@ -1,0 +1,122 @@
+"""Requests as frames: a size of four bytes, and that many bytes."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockbroker.server.network.stats import Stats
+    from mockbroker.server.network.transport import Transport
+
+# The buffer of small frames, which an idle connection holds too. A larger frame is read into a
+# buffer of its own size.
+BUFFER_BYTES = 16 * 1024
+# The first two bytes of a TLS handshake, where a frame has those of its size.
+TLS_CLIENT_HELLO = 0x1603
+
+
+_SIZE = struct.Struct(">i").unpack_from
+
+
+class ProtocolError(Exception):
+    """The client broke the protocol; Kafka closes such a connection without a response."""
+
+
+class FrameReader:
+    """The frames of one connection, in their order."""
+
+    __slots__ = (
+        "_answers",
+        "_buffer",
+        "_filled",
+        "_request_bytes_max",
+        "_start",
+        "_stats",
+        "_transport",
+    )
+
+    def __init__(self, transport: Transport, stats: Stats, request_bytes_max: int) -> None:
+        self._transport = transport
+        self._stats = stats
+        self._request_bytes_max = request_bytes_max
+        self._buffer = memoryview(bytearray(BUFFER_BYTES))
+        self._start = 0  # bytes [start, filled) of the buffer are still to be read
+        self._filled = 0
+        self._answers = 0  # since the task last waited for the client
+
+    def _next_frame(self) -> bytearray | None:
+        """A frame that is whole in the buffer already, without its size, as a copy."""
+        start = self._start + 4
+        if self._filled < start:
+            return None
+        end = start + self._frame_size()
+        if end > self._filled:
+            return None
+        frame = bytearray(self._buffer[start:end])
+        if end == self._filled:
+            self._start = self._filled = 0
+        else:
+            self._start = end
+        self._stats.bytes_in += end - start + 4
+        return frame
+
+    @property
+    def _has_bytes(self) -> bool:
+        """Whether bytes of the next frame are in the buffer."""
+        return self._filled > self._start
+
+    async def _receive(self) -> None:
+        """Wait for more bytes of the next frame, or the end of the stream."""
+        if self._start:
+            self._compact()
+        self._filled += await self._transport.receive_into(self._buffer[self._filled :])
+
+    def _frame_size(self) -> int:
+        """The size of the next frame. Raises ProtocolError for an impossible one."""
+        size: int = _SIZE(self._buffer, self._start)[0]
+        if 0 <= size <= self._request_bytes_max:
+            return size
+        if size >> 16 == TLS_CLIENT_HELLO:
+            raise ProtocolError("the client speaks TLS, which this listener does not")
+        raise ProtocolError(f"frame size {size} at byte 0 is outside 0..{self._request_bytes_max}")
+
+    async def _read_frame(self) -> bytearray | None:
+        """The next frame, which is not whole in the buffer yet; None at the end of the stream."""
+        while self._filled - self._start < 4:
+            if self._start:
+                self._compact()
+            received = await self._transport.receive_into(self._buffer[self._filled :])
+            self._answers = 0
+            if received == 0:
+                if self._filled:
+                    raise ProtocolError("stream ended inside a frame's size")
+                return None
+            self._filled += received
+        frame = self._next_frame()
+        if frame is not None:
+            return frame
+        size = self._frame_size()
+        self._stats.bytes_in += size + 4
+        return await self._read_large(self._start + 4, size)
+
+    def _compact(self) -> None:
+        """Move the bytes of the next frame to the start of the buffer."""
+        rest = bytes(self._buffer[self._start : self._filled])
+        self._buffer[: len(rest)] = rest
+        self._start, self._filled = 0, len(rest)
+
+    async def _read_large(self, start: int, size: int) -> bytearray:
+        """Read the rest of a frame into a buffer of its size, which the log may keep."""
+        have = self._filled - start
+        frame = bytearray(size)
+        view = memoryview(frame)
+        view[:have] = self._buffer[start : self._filled]
+        self._start = self._filled = 0
+        while have < size:
+            received = await self._transport.receive_into(view[have:], expect_data=True)
+            if received == 0:
+                raise ProtocolError(f"stream ended after {have} of {size} bytes of a frame")
+            have += received
+        view.release()
+        return frame

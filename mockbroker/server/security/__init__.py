@@ -1,0 +1,1 @@
+"""TLS and SASL of listeners: certificates, keys of tokens, and connections that authenticate."""

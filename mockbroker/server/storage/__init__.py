@@ -1,0 +1,1 @@
+"""Clusters in files: data directories that follow a cluster, and saved snapshots of one."""

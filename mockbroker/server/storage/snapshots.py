@@ -1,0 +1,137 @@
+"""Stored clusters that a server starts with, and snapshots that it restores.
+
+All of it runs in the server's trio run without a checkpoint: no client sees half of a restore.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+import msgspec
+
+from mockbroker.core.brokers.broker import BrokerSpec
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.snapshot.capture import capture
+from mockbroker.core.snapshot.image import ClusterImage, IdsImage
+from mockbroker.core.snapshot.restore import KEEP, Producers, RestoreError, check_fits
+from mockbroker.core.snapshot.restore import restore as restore_cluster
+from mockbroker.server.config import ServerConfig, ServerError
+from mockbroker.server.seeding import seed_topics
+from mockbroker.server.storage.data_dir import DataDir
+from mockbroker.server.storage.snapshot_files import read_directory, write_directory
+
+if TYPE_CHECKING:
+    from mockbroker.server.cluster_server import ClusterServer
+
+
+class Stored(NamedTuple):
+    """A stored cluster, and its directory if that is a data directory."""
+
+    image: ClusterImage | None
+    data_dir: DataDir | None
+
+    def specs(self, config: ServerConfig) -> list[BrokerSpec]:
+        """The brokers of the image. Raises ServerError if the config names others."""
+        configured = config.specs()
+        if self.image is None:
+            return configured
+        there = [BrokerSpec(b.node_id, b.rack) for b in self.image.settings.brokers]
+        ids = [spec.node_id for spec in there]
+        if config.node_ids is not None and sorted(config.node_ids) != ids:
+            wanted = ",".join(str(node_id) for node_id in sorted(config.node_ids))
+            present = ",".join(map(str, ids))
+            raise ServerError(f"brokers {wanted} are configured, but {present} are stored")
+        return there
+
+    def configs(self, config: ServerConfig) -> dict[str, str]:
+        """The static broker configs: those of the config outrank the stored ones."""
+        stored = {} if self.image is None else self.image.settings.static_configs
+        return {**stored, **config.broker_configs()}
+
+
+def open_stored(config: ServerConfig) -> Stored:
+    """The cluster that the config names. Raises ServerError that names an unreadable file."""
+    if config.data_dir is not None:
+        if config.load is not None:
+            raise ServerError("data_dir and load exclude each other")
+        data_dir = DataDir(config.data_dir, sync=config.sync, recover=config.recover)
+        return Stored(data_dir.image, data_dir)
+    if config.sync:
+        raise ServerError("sync needs data_dir")
+    assert config.load is not None
+    return Stored(read_directory(config.load, recover=config.recover).image, None)
+
+
+def check(cluster: Cluster, image: ClusterImage) -> None:
+    """Raises ServerError where a cluster cannot become an image."""
+    try:
+        check_fits(cluster, image)
+    except RestoreError as error:
+        raise ServerError(str(error)) from None
+
+
+def put_back(cluster: Cluster, image: ClusterImage, producers: Producers = KEEP) -> None:
+    """Make a cluster equal to an image. Raises ServerError where that is impossible."""
+    check(cluster, image)
+    restore_cluster(cluster, image, producers)
+
+
+class Snapshots:
+    """Takes snapshots of a server's cluster, and restores them."""
+
+    def __init__(self, server: ClusterServer) -> None:
+        self._server = server
+
+    def take(self) -> ClusterImage:
+        """The cluster as it is now. Records are not copied, so this is cheap."""
+        return capture(self._server.cluster)
+
+    def restore(self, image: ClusterImage, producers: Producers = KEEP) -> None:
+        """Make the cluster equal to `image`; connections stay open.
+
+        `producers` decides about idempotent producers that have continued since. The clock never
+        goes back; it jumps to the time of an image from the future. Raises ServerError.
+        """
+        if producers not in get_args(Producers):
+            known = " or ".join(map(repr, get_args(Producers)))
+            raise ServerError(f"producers are to {known}, not {producers!r}")
+        server = self._server
+        check(server.cluster, image)
+        ahead_ms = image.at_ms - server.cluster.runtime.now_ms()
+        if ahead_ms > 0:
+            server.jump_clock(ahead_ms)
+        put_back(server.cluster, image, producers)
+
+    def reset(self) -> None:
+        """Go back to the brokers and topics that the cluster was started with.
+
+        The topics get new ids; connections stay open.
+        """
+        server = self._server
+        config, cluster = server.config, server.cluster
+        fresh = Cluster(
+            brokers=config.specs(),
+            configs=cluster.configs.static,
+            now_ms=cluster.runtime.now_ms,
+            kafka_version=config.kafka_version,
+        )
+        fresh.scram_credentials.update(server.initial_credentials)
+        image = capture(fresh)
+        settings = msgspec.structs.replace(image.settings, cluster_id=cluster.cluster_id)
+        # The ids that the fresh cluster has drawn do not count.
+        put_back(
+            cluster, image._replace(settings=settings, ids=IdsImage(*cluster.runtime.ids.position))
+        )
+        seed_topics(cluster, config.topics)
+
+    def save(self, directory: Path) -> None:
+        """Save the cluster in a directory, in place of the saved one. Raises ServerError.
+
+        The directory can be loaded, or become a data directory.
+        """
+        write_directory(directory, self.take())
+
+    def load(self, directory: Path, *, recover: bool = False) -> None:
+        """Restore the cluster in a directory. Raises ServerError, and then nothing has changed."""
+        self.restore(read_directory(directory, recover=recover).image)

@@ -1,0 +1,104 @@
+"""Hops between brokers that get lost or are late, by the numbers of a plan's seed.
+
+Markers and verifications of transactions are late now and then, so that others overtake them: each
+kind goes over a connection of its own. Of all other requests some are lost while a plan says so.
+"""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mockbroker_protocol import ApiKey
+
+if TYPE_CHECKING:
+    from mockbroker.core.replication.network import Hop, Network
+    from mockbroker.core.replication.partition import Partition
+
+LATE_SHARE = 0.05
+LATE_MS = (1_000, 12_000)
+LOST_SHARE = 0.3  # of those markers that would be late
+_TRANSACTIONAL = frozenset((ApiKey.WRITE_TXN_MARKERS, ApiKey.ADD_PARTITIONS_TO_TXN))
+_REPLICATION = frozenset((ApiKey.FETCH, ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.ALTER_PARTITION))
+
+
+class Disturbance:
+    """An interceptor of hops (see `network.Interceptor`), which looks at no request."""
+
+    def __init__(self, network: Network, rng: random.Random) -> None:
+        self._network = network
+        self._rng = rng
+        self._lost_rng = rng
+        self._one_in = 0
+
+    def lose(self, one_in: int, rng: random.Random) -> None:
+        """Lose one request of replication in so many from now on; 0 loses none any more."""
+        self._one_in, self._lost_rng = one_in, rng
+
+    def intercepts(
+        self,
+        api: ApiKey,
+        sender: int,  # noqa: ARG002
+        receiver: int,  # noqa: ARG002
+        partition: Partition | None = None,  # noqa: ARG002
+    ) -> bool:
+        """Whether such a hop may be disturbed just now."""
+        return api in _TRANSACTIONAL or (self._one_in > 0 and api in _REPLICATION)
+
+    def on_send(self, hop: Hop) -> None:
+        """Let a hop set out, late, or not at all."""
+        late_ms = 0
+        if hop.API is ApiKey.WRITE_TXN_MARKERS:
+            drawn = self._late_or_lost()
+            if drawn is None:
+                hop.lost()
+                return
+            late_ms = drawn
+        elif self._is_lost(hop):
+            hop.lost()
+            return
+        hop.intercepted = _DisturbedHop(self, hop)
+        self._network.carry_request(hop, hop.arrive, hop.unreached, late_ms)
+
+    def answered(self, hop: Hop, answer: Any, late_ms: int) -> None:
+        """Let an answer set out, late, or not at all."""
+        if hop.API in _TRANSACTIONAL:
+            drawn = self._late_or_lost()
+            if drawn is None and hop.API is ApiKey.WRITE_TXN_MARKERS:
+                hop.lost()
+                return
+            late_ms += drawn or 0
+        elif self._is_lost(hop):
+            hop.lost()
+            return
+        self._network.carry_answer(hop, partial(hop.take, answer), hop.lost, late_ms)
+
+    def _late_or_lost(self) -> int | None:
+        """By how many ms something of a transaction is late; None where it is lost."""
+        if self._rng.random() >= LATE_SHARE:
+            return 0
+        if self._rng.random() < LOST_SHARE:
+            return None
+        return self._rng.randint(*LATE_MS)
+
+    def _is_lost(self, hop: Hop) -> bool:
+        return (
+            self._one_in > 0
+            and hop.API in _REPLICATION
+            and self._lost_rng.randrange(self._one_in) == 0
+        )
+
+
+class _DisturbedHop:
+    """Brings the answer to a hop to the disturbance."""
+
+    __slots__ = ("_disturbance", "_hop")
+
+    def __init__(self, disturbance: Disturbance, hop: Hop) -> None:
+        self._disturbance = disturbance
+        self._hop = hop
+
+    def answered(self, answer: Any, late_ms: int) -> None:
+        """The receiver answers."""
+        self._disturbance.answered(self._hop, answer, late_ms)

@@ -1,0 +1,168 @@
+"""The exchange of a call that rules fire for, where there is no connection.
+
+What a rule waits for (a time, a verdict, an end) is waited for without an event loop: the work is a
+coroutine that says what it waits for, and goes on when that calls.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mockbroker.exchange.faulted import FaultedExchange
+from mockbroker.exchange.served import ServedExchange
+from mockbroker.handlers.base import (
+    NO_RESPONSE,
+    EncodedResponse,
+    Outcome,
+    Parked,
+    RequestContext,
+)
+from mockbroker.server.network.routes import Route
+from mockbroker_protocol.exceptions import DecodeError
+
+if TYPE_CHECKING:
+    from mockbroker.core.faults.engine import FaultEngine, Fired
+    from mockbroker.exchange.base import Arm, Buffer
+
+_SIZE_AND_ID = struct.Struct(">ii")
+
+
+class Caller(Protocol):
+    """Who made the call, and waits for its answer."""
+
+    def handle(self, request: Any) -> Any:
+        """What the handler answers to a request: a response, a parked one or an `Outcome`."""
+        ...
+
+    def answer(self, response: Any) -> None:
+        """Put the answer on its way to the client."""
+        ...
+
+    def close(self) -> None:
+        """Let the client find its connection closed."""
+        ...
+
+    def mute(self, wait_ms: int) -> None:
+        """Let the connection's next call wait for so many ms before it is served."""
+        ...
+
+    def when_running(self, call: Callable[[], None]) -> None:
+        """Call once the broker runs: at once, or when it is resumed; never if it stops."""
+        ...
+
+    @property
+    def broker_ended(self) -> bool:
+        """Whether the broker's process has ended since the call, and its connections with it."""
+        ...
+
+
+class _Wait:
+    """Something to wait for: `arm` is given what it is to call when it is there."""
+
+    __slots__ = ("arm",)
+
+    def __init__(self, arm: Arm) -> None:
+        self.arm = arm
+
+    def __await__(self) -> Generator[_Wait, None, None]:
+        yield self
+
+
+class FastExchange(ServedExchange):
+    """One such call, as an `Exchange`. Nothing is journaled or traced in the fast mode."""
+
+    def __init__(self, context: RequestContext, request: Any, route: Route, caller: Caller) -> None:
+        self._context = context
+        self._request = request
+        self._route = route
+        self._caller = caller
+        self._received = b""  # what the client has of the frame
+
+    def begin(self, engine: FaultEngine, fired: Fired) -> None:
+        """Do what the rules say, as far as that goes at once; the rest follows by timers."""
+        self._drive(FaultedExchange(self, engine, fired).run())
+
+    def _drive(self, work: Coroutine[_Wait, None, None]) -> None:
+        """Carry on until there is something to wait for, and again when that is there; a broker's
+        process that has ended carries nothing on.
+        """
+        if self._caller.broker_ended:
+            work.close()
+            return
+        try:
+            wait = work.send(None)
+        except StopIteration:
+            return
+        is_over = False
+
+        def over() -> None:
+            nonlocal is_over
+            if not is_over:
+                is_over = True
+                self._drive(work)
+
+        wait.arm(over)
+
+    # -- as `Exchange` says ------------------------------------------------------------------------
+
+    async def wait(self, arm: Arm) -> None:
+        await _Wait(arm)
+
+    async def released(self) -> None:
+        await _Wait(self._caller.when_running)
+
+    async def apply(self, request: Any) -> Any:
+        response = self._caller.handle(request)
+        if isinstance(response, Parked):
+            if not response.done:
+                await _Wait(partial(setattr, response, "on_complete"))
+                await self.released()
+            response = response.response
+        return response
+
+    async def answer(self, request: Any, response: Any) -> None:  # noqa: ARG002
+        self._caller.answer(response)
+
+    def frame(self, request: Any, response: Any) -> Sequence[Buffer] | None:  # noqa: ARG002
+        if isinstance(response, Outcome):
+            self._caller.answer(response)  # without acks, the client does not wait for a frame
+            return () if response is NO_RESPONSE else None
+        codec = self._route.response
+        encoded = isinstance(response, EncodedResponse)
+        body = response.parts if encoded else codec.encode(response)
+        size = 4 + sum(map(len, body))
+        return (_SIZE_AND_ID.pack(size, self.header.correlation_id), *body)
+
+    async def send(self, parts: Sequence[Buffer]) -> None:
+        """The client takes the frame once it is whole, and closes if it makes no sense."""
+        self._received += b"".join(parts)
+        if len(self._received) < _SIZE_AND_ID.size:
+            return
+        size, correlation_id = _SIZE_AND_ID.unpack_from(self._received)
+        body = self._received[_SIZE_AND_ID.size : 4 + size]
+        if correlation_id != self.header.correlation_id:
+            self._caller.close()
+        elif len(body) == size - 4:
+            try:
+                response, _ = self._route.response.decode(memoryview(body))
+            except DecodeError:
+                self._caller.close()
+            else:
+                self._caller.answer(response)
+
+    async def serve_next(self, within_ms: int) -> None:
+        """Nothing comes: a client makes one call at a time."""
+        due_ms = self.runtime.now_ms() + within_ms
+        await _Wait(partial(self.runtime.timers.call_at, due_ms))
+
+    def unanswered(self, fate: str) -> None:
+        """Nothing to do: nobody writes it down."""
+
+    def mute(self, wait_ms: int) -> None:
+        self._caller.mute(wait_ms)
+
+    def close(self, *, reset: bool) -> None:  # noqa: ARG002
+        self._caller.close()

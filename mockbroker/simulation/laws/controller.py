@@ -1,0 +1,415 @@
+"""Laws of the controller: who leads, who is in sync, what a change of a partition may be.
+
+The controller's own record of a partition is followed from one partition epoch to the next. Most
+laws look at an event and at the state that was in force before it.
+"""
+
+from __future__ import annotations
+
+from mockbroker.core.events import (
+    BrokerChanged,
+    Event,
+    IsrChanged,
+    LeaderChanged,
+    LogDirFailed,
+    NetworkChanged,
+    ReplicasChanged,
+)
+from mockbroker.core.replication.partition import NO_LEADER, Partition
+from mockbroker.simulation import observe
+from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
+from mockbroker.simulation.observe import Moving, ReplicaView, State
+from mockbroker.simulation.plan import Step
+
+# Why the ISR changes when a leader has asked for it.
+_CAUGHT_UP = "caught up"
+_LAGGING = "lagging"
+# Reasons of actions: they choose a leader, or take members out that are alive.
+_DROPPED = "dropped"
+_SHRUNK = "shrunk"
+
+
+def _changed_partition(law: Law, event: Event) -> Partition | None:
+    """The partition that the controller has changed; None while a snapshot is restored."""
+    if law.laws.restoring or not isinstance(event, LeaderChanged | IsrChanged | ReplicasChanged):
+        return None
+    return law.laws.cluster.partition(event.topic, event.partition)
+
+
+class Transitions(Law):
+    """Not a law, but what laws of the controller go by: the last states of each partition."""
+
+    name = "states are noted"
+    hears = (LeaderChanged, IsrChanged, ReplicasChanged)
+
+    def begin(self) -> None:
+        self.current: dict[Key, tuple[int, State, Moving]] = {}  # with the partition epoch
+        self.laws.former.clear()
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+        self._note(partition)
+
+    def happened(self, event: Event) -> None:
+        partition = _changed_partition(self, event)
+        if partition is not None:
+            self._note(partition)
+
+    def _note(self, partition: Partition) -> None:
+        key = key_of(partition)
+        known = self.current.get(key)
+        if known is None or known[0] != partition.partition_epoch:
+            if known is not None:
+                self.laws.former[key] = known
+            cluster = self.laws.cluster
+            state = observe.state_of(partition)
+            moving = observe.moving(cluster, partition)
+            self.current[key] = (partition.partition_epoch, state, moving)
+
+    def forget(self) -> None:
+        self.begin()
+
+
+class _OfChanges(Law):
+    """A law that judges what the controller tells of a change, by the state before it."""
+
+    def happened(self, event: Event) -> None:
+        if self.laws.restoring or not isinstance(
+            event, LeaderChanged | IsrChanged | ReplicasChanged
+        ):
+            return
+        partition = self.laws.cluster.partition(event.topic, event.partition)
+        if partition is None:
+            return
+        former = self.laws.former.get(key_of(partition))
+        if former is not None:
+            self.changed(partition, event, former[1], former[2])
+
+    def changed(
+        self,
+        partition: Partition,
+        event: LeaderChanged | IsrChanged | ReplicasChanged,
+        former: State,
+        moving: Moving,
+    ) -> None:
+        """The controller has changed a partition, which was in this state before."""
+        raise NotImplementedError
+
+
+class StatesHaveEpochs(Law):
+    """Leader, ISR, eligible leaders and replicas of a partition change only with a higher
+    partition epoch, the leader only with a higher leader epoch; and every broker knows the
+    partition as it was under one of them.
+    """
+
+    name = "a partition epoch is one state"
+    hears = (LeaderChanged, IsrChanged, ReplicasChanged)
+
+    def begin(self) -> None:
+        self._states: dict[Key, dict[int, State]] = {}
+        self._latest: dict[Key, int] = {}
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        self._judge(partition)
+        for view in views:
+            if view.known is not partition:
+                self._judge_image(view.known, view.node_id)
+
+    def happened(self, event: Event) -> None:
+        partition = _changed_partition(self, event)
+        if partition is not None:
+            self._judge(partition)
+
+    def _judge(self, partition: Partition) -> None:
+        key, epoch = key_of(partition), partition.partition_epoch
+        states = self._states.setdefault(key, {})
+        latest = self._latest.get(key)
+        state = observe.state_of(partition)
+        if latest is None or epoch > latest:
+            if latest is not None:
+                former = states[latest]
+                if (
+                    former.leader_id != state.leader_id
+                    and state.leader_epoch <= former.leader_epoch
+                ):
+                    self.broken(
+                        f"{name_of(partition)}: leader {state.leader_id} after "
+                        f"{former.leader_id} under epoch {state.leader_epoch}"
+                    )
+            self._latest[key] = epoch
+            states[epoch] = state
+        elif epoch < latest:
+            self.broken(f"{name_of(partition)}: partition epoch {epoch} after {latest}")
+        elif states[epoch] != state:
+            self.broken(
+                f"{name_of(partition)}: {_said(state)} under partition epoch {epoch}, which was "
+                f"{_said(states[epoch])}"
+            )
+
+    def _judge_image(self, known: Partition, node_id: int) -> None:
+        written = self._states.get(key_of(known), {}).get(known.partition_epoch)
+        state = observe.state_of(known)
+        if written is not None and written != state:
+            self.broken(
+                f"{name_of(known)}: broker {node_id} knows {_said(state)} under partition epoch "
+                f"{known.partition_epoch}, which is {_said(written)}"
+            )
+
+    def forget(self) -> None:
+        self.begin()
+
+
+def _said(state: State) -> str:
+    return (
+        f"leader {state.leader_id} of epoch {state.leader_epoch}, ISR {list(state.isr)}, ELR "
+        f"{list(state.elr)}, replicas {list(state.replicas)}"
+    )
+
+
+class ElectedInSync(_OfChanges):
+    """A leader comes from the ISR; from the eligible leaders only where nobody of the ISR is
+    alive; and from elsewhere only in an election that says it is unclean, which leaves nobody in
+    sync but the one elected.
+    """
+
+    name = "leaders come from the ISR"
+    hears = (LeaderChanged,)
+
+    def changed(
+        self,
+        partition: Partition,
+        event: LeaderChanged | IsrChanged | ReplicasChanged,
+        former: State,
+        moving: Moving,  # noqa: ARG002
+    ) -> None:
+        if not isinstance(event, LeaderChanged) or event.leader_id == NO_LEADER:
+            return
+        leader = event.leader_id
+        said = f"{name_of(partition)}: leader {leader} under epoch {event.leader_epoch}"
+        if event.unclean:
+            if event.isr != (leader,):
+                self.broken(f"{said}, elected out of sync, has the ISR {list(event.isr)}")
+            return
+        if leader in former.isr or event.reason == _CAUGHT_UP:  # it joins and leads at once
+            return
+        cluster = self.laws.cluster
+        able = [
+            node_id
+            for node_id in former.isr
+            if node_id in partition.replicas and observe.is_able(cluster, partition, node_id)
+        ]
+        if able and event.reason != _SHRUNK:
+            self.broken(f"{said} was not in the ISR {list(former.isr)}, of which {able} can lead")
+        elif leader not in former.elr:
+            self.broken(
+                f"{said} was neither in the ISR {list(former.isr)} nor in the ELR "
+                f"{list(former.elr)}"
+            )
+
+
+class SyncedAreAlive(_OfChanges):
+    """Who is in sync is alive and has its log directory, unless nobody else is left of an ISR
+    without eligible leaders. A leader that asks for another ISR adds one replica, or takes some
+    out.
+    """
+
+    name = "who is in sync is alive"
+    hears = (IsrChanged, LogDirFailed)
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+        cluster = self.laws.cluster
+        isr = partition.isr
+        gone = [n for n in isr if not observe.is_able(cluster, partition, n)]
+        if gone and (cluster.elr_enabled or len(gone) < len(isr)):
+            self.broken(f"{name_of(partition)}: {gone} of the ISR {isr} are not alive")
+
+    def happened(self, event: Event) -> None:
+        super().happened(event)
+        if isinstance(event, LogDirFailed):
+            for partition in observe.partitions(self.laws.cluster):
+                if event.node_id in partition.isr:
+                    self.laws.changed[partition] = None
+
+    def changed(
+        self,
+        partition: Partition,
+        event: LeaderChanged | IsrChanged | ReplicasChanged,
+        former: State,
+        moving: Moving,
+    ) -> None:
+        if not isinstance(event, IsrChanged):
+            return
+        joined = [n for n in event.isr if n not in former.isr]
+        left = [n for n in former.isr if n not in event.isr and n not in moving.removing]
+        if (event.reason == _CAUGHT_UP and (len(joined) != 1 or left)) or (
+            event.reason == _LAGGING and joined
+        ):
+            self.broken(
+                f"{name_of(partition)}: from {list(event.former)} to {list(event.isr)}, as the "
+                f"leader asked ({event.reason})"
+            )
+
+
+class UncleanEndsCount(Law):
+    """With eligible leaders (KIP-966) a broker whose process ended without a clean shutdown is
+    neither in sync nor eligible when it is unfenced again.
+    """
+
+    name = "unclean ends are not forgotten"
+    hears = (BrokerChanged,)
+
+    def begin(self) -> None:
+        self._unclean: set[int] = set()
+
+    def happened(self, event: Event) -> None:
+        if self.laws.restoring or not isinstance(event, BrokerChanged):
+            return
+        node_id, cluster = event.node_id, self.laws.cluster
+        if event.change == "stopped":
+            if observe.ended_uncleanly(cluster, node_id):
+                self._unclean.add(node_id)
+        elif event.change == "unfenced" and node_id in self._unclean:
+            self._unclean.discard(node_id)
+            if cluster.elr_enabled:
+                self._judge(node_id)
+
+    def _judge(self, node_id: int) -> None:
+        for partition in observe.partitions(self.laws.cluster):
+            if node_id in partition.isr or node_id in partition.elr:
+                self.broken(
+                    f"{name_of(partition)}: broker {node_id} ended uncleanly, and is back in the "
+                    f"ISR {partition.isr} or ELR {list(partition.elr)}"
+                )
+
+    def forget(self) -> None:
+        self.begin()
+
+
+class ReassignmentsEnd(_OfChanges):
+    """A reassignment ends when all replicas that shall stay are in sync, or is called off."""
+
+    name = "reassignments end in sync"
+    hears = (ReplicasChanged,)
+
+    def changed(
+        self,
+        partition: Partition,
+        event: LeaderChanged | IsrChanged | ReplicasChanged,
+        former: State,
+        moving: Moving,
+    ) -> None:
+        if not isinstance(event, ReplicasChanged) or event.adding or event.removing:
+            return
+        left = set(former.replicas) - set(event.replicas)
+        came = set(event.replicas) & set(moving.adding)
+        if not came and not left - set(moving.adding):
+            return  # called off, or another order
+        absent = [n for n in event.replicas if n not in partition.isr]
+        if absent:
+            self.broken(
+                f"{name_of(partition)}: from {list(former.replicas)} to {list(event.replicas)}, "
+                f"while {absent} are not in the ISR {partition.isr}"
+            )
+
+
+class LeadersWherePossible(Law):
+    """A partition has a leader as long as somebody of its ISR, or without one of its eligible
+    leaders, is alive; unless an action has dropped the leader.
+    """
+
+    name = "there is a leader where one can be"
+    hears = (LeaderChanged, BrokerChanged)
+
+    def begin(self) -> None:
+        self._dropped: set[Key] = set()
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, LeaderChanged):
+            partition = self.laws.cluster.partition(event.topic, event.partition)
+            if partition is not None:
+                key = key_of(partition)
+                if event.leader_id == NO_LEADER and event.reason == _DROPPED:
+                    self._dropped.add(key)
+                else:
+                    self._dropped.discard(key)
+        elif isinstance(event, BrokerChanged) and event.change == "unfenced":
+            for partition in observe.partitions(self.laws.cluster):
+                if partition.leader_id == NO_LEADER and event.node_id in partition.replicas:
+                    self.laws.changed[partition] = None
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+        if partition.leader_id != NO_LEADER or partition.leader_epoch < 0:
+            return
+        if key_of(partition) in self._dropped:
+            return
+        cluster = self.laws.cluster
+        able = [
+            node_id
+            for node_id in (partition.isr or partition.elr)
+            if node_id in partition.replicas and observe.is_able(cluster, partition, node_id)
+        ]
+        if able:
+            self.broken(
+                f"{name_of(partition)} has no leader, and {able} can lead (ISR {partition.isr}, "
+                f"ELR {list(partition.elr)})"
+            )
+
+    def forget(self) -> None:
+        """Where the leader was dropped when the snapshot was taken, it is again."""
+        cluster = self.laws.cluster
+        self._dropped = {
+            key_of(each) for each in observe.partitions(cluster) if each.leader_id == NO_LEADER
+        }
+
+
+class OrderlyEnds(Law):
+    """A broker that shuts down in an orderly way leaves every ISR in which it is not alone before
+    its process ends.
+    """
+
+    name = "orderly ends leave the ISR first"
+    hears = (BrokerChanged,)
+
+    def begin(self) -> None:
+        self._leaving: set[int] = set()
+
+    def happened(self, event: Event) -> None:
+        if not isinstance(event, BrokerChanged):
+            return
+        node_id = event.node_id
+        if event.change == "shutting down":
+            self._leaving.add(node_id)
+        elif event.change == "stopped" and node_id in self._leaving:
+            for partition in observe.partitions(self.laws.cluster):
+                if node_id in partition.isr and len(partition.isr) > 1:
+                    self.broken(
+                        f"{name_of(partition)}: broker {node_id} has ended, and is still in the "
+                        f"ISR {partition.isr}"
+                    )
+        if event.change != "shutting down":
+            self._leaving.discard(node_id)
+
+
+class LargestGroupHasController(Law):
+    """When links between brokers are cut or healed, the controller is in the largest group of
+    running brokers that reach each other, or in one of them.
+    """
+
+    name = "the largest group has the controller"
+    hears = (NetworkChanged,)
+
+    def begin(self) -> None:
+        self._changed = False
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, NetworkChanged) and event.change != "delayed":
+            self._changed = True
+
+    def after(self, step: Step) -> None:  # noqa: ARG002
+        if not self._changed:
+            return
+        self._changed = False
+        groups = observe.groups_of_running(self.laws.cluster)
+        largest = max(map(len, groups), default=0)
+        controller_id = self.laws.cluster.controller_id
+        if groups and not any(controller_id in group for group in groups if len(group) == largest):
+            self.broken(f"broker {controller_id} is the controller, of the groups {groups}")

@@ -1,0 +1,324 @@
+"""Laws of what coordinators know, whom they let wait, and what a Fetch tells of a broker's copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mockbroker.core.events import Event, GroupMoved
+from mockbroker.core.replication.partition import Partition
+from mockbroker.simulation import observe
+from mockbroker.simulation.clients.base import SimulatedClient
+from mockbroker.simulation.clients.reading import Reading
+from mockbroker.simulation.laws.base import Key, Law, Turns, key_of, name_of
+from mockbroker.simulation.observe import ReplicaView
+from mockbroker.simulation.plan import Step
+from mockbroker.simulation.script import Call
+
+_DEAD = "Dead"
+
+
+class CoordinatorsFollow(Law):
+    """A coordinator speaks for the partitions that its broker leads, under the epoch and by the log
+    that it leads them with. It has read them before anybody asks, unless they are empty. Whoever
+    waits for a write is told once how it went.
+    """
+
+    name = "coordinators follow the leadership"
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        del views
+        if not observe.is_coordinator_log(partition.topic.name):
+            return
+        for broker in self.laws.cluster.processes.values():
+            found = observe.shard_of(broker, partition)
+            if found is not None and not observe.fits(broker, found):
+                self.broken(
+                    f"broker {broker.node_id} goes by a former state of {name_of(partition)}"
+                )
+            for offset in observe.told_already(found) if found is not None else ():
+                self.broken(
+                    f"somebody would be told twice of offset {offset} of {name_of(partition)}"
+                )
+
+    def resting(self) -> None:
+        """Time has passed, and nobody has looked into coordinators yet."""
+        cluster = self.laws.cluster
+        for broker in cluster.processes.values():
+            for partition in observe.unread(broker):
+                self.broken(
+                    f"broker {broker.node_id} leads {name_of(partition)}, and has not read it"
+                )
+
+
+class _Spans:
+    """When something was so, of each partition."""
+
+    def __init__(self, turn: Callable[[], int]) -> None:
+        self._turn = turn
+        self._since: dict[Key, int] = {}  # the turn when it was first seen
+        self.spans: list[Turns] = []
+
+    def note(self, key: Key, *, holds: bool) -> None:
+        """It is so now, or is not."""
+        if holds:
+            self._since.setdefault(key, self._turn())
+        elif key in self._since:
+            self.spans.append(Turns(self._since.pop(key), self._turn()))
+
+    def conclude(self) -> None:
+        """What is so ends now."""
+        for key in list(self._since):
+            self.note(key, holds=False)
+
+
+class GroupCoordinators(Law):
+    """Not a law, but what laws go by: when coordinators of groups load, and when a broker that was
+    deposed has not heard of that.
+    """
+
+    name = "group coordinators are noted"
+
+    def begin(self) -> None:
+        self._loads = _Spans(self.laws.history.turn)
+        self._former = _Spans(self.laws.history.turn)
+        self.laws.group_loads = self._loads.spans
+        self.laws.former_coordinators = self._former.spans
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        del views
+        if partition.topic.name == observe.GROUPS:
+            self.look_again(partition)
+
+    def look_again(self, partition: Partition) -> None:
+        cluster, key = self.laws.cluster, key_of(partition)
+        loads = observe.is_loading(cluster, partition)
+        leaders = [view.node_id for view in observe.replicas(cluster, partition) if view.leads]
+        former = any(node_id != partition.leader_id for node_id in leaders)
+        self._loads.note(key, holds=loads)
+        self._former.note(key, holds=former)
+        if loads or former:
+            self.laws.look_later(self, partition)
+
+    def after(self, step: Step) -> None:
+        del step
+        topic = self.laws.cluster.topics.get(observe.GROUPS)
+        for partition in topic.partitions if topic else ():
+            self.look_again(partition)
+
+    def conclude(self) -> None:
+        self._loads.conclude()
+        self._former.conclude()
+
+    def forget(self) -> None:
+        self.begin()
+
+
+class CoordinatorsKnow(Law):
+    """What a coordinator knows of committed offsets, of consumer groups and of transactions is what
+    the records of its partition say. A coordinator of transactions that has given up waiting until
+    a record is replicated goes by the one before.
+    """
+
+    name = "coordinators know what their log says"
+
+    def begin(self) -> None:
+        self._seen: dict[tuple[str, int], tuple[int, int, int]] = {}
+        # Of each partition the high watermarks, and when each was seen first.
+        self._passed: dict[Key, list[tuple[int, int]]] = {}
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        del views
+        if not observe.is_coordinator_log(partition.topic.name):
+            return
+        passed = self._passed.setdefault(key_of(partition), [])
+        if not passed or passed[-1][0] != partition.high_watermark:
+            passed.append((partition.high_watermark, self.laws.history.now_ms()))
+        broker = self.laws.cluster.processes.get(partition.leader_id)
+        shard = None if broker is None else observe.shard_of(broker, partition)
+        if broker is None or shard is None or not observe.fits(broker, shard):
+            return
+        mark = (broker.node_id, partition.leader_epoch, id(shard))
+        where = (partition.topic.name, partition.index)
+        if self._seen.get(where) != mark:
+            self._seen[where] = mark
+            self._judge(partition, shard)
+
+    def conclude(self) -> None:
+        for partition in observe.partitions(self.laws.cluster):
+            broker = self.laws.cluster.processes.get(partition.leader_id)
+            shard = None if broker is None else observe.shard_of(broker, partition)
+            if shard is not None:
+                self._judge(partition, shard)
+
+    def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
+        """A broker has answered OffsetCommit: what it has refused is in neither of them."""
+        del client, late
+        broker = self.laws.cluster.processes.get(call.node_id)
+        refused = any(row.error_code for topic in response.topics for row in topic.partitions)
+        if not refused or broker is None:
+            return
+        shard = observe.shard_of_group(broker, call.request.group_id)
+        if shard is not None and observe.fits(broker, shard):
+            self._judge(shard.partition, shard)
+
+    def _judge(self, partition: Partition, shard: Any) -> None:
+        passed = self._passed.get(key_of(partition), [])
+        wait_ms = self.laws.cluster.config_int(shard.timeout_config)
+        now_ms = self.laws.history.now_ms()
+
+        def is_late(offset: int, written_ms: int) -> bool:
+            """Whether a record was not replicated in time."""
+            due_ms = written_ms + wait_ms
+            return now_ms >= due_ms and not any(
+                mark > offset and at_ms < due_ms for mark, at_ms in passed
+            )
+
+        for what, known, said in observe.memory_and_log(shard, is_late):
+            if known != said:
+                self.broken(
+                    f"the coordinator of {name_of(partition)} has {known} for {what}, and its log "
+                    f"says {said}"
+                )
+
+
+class EnoughReplicas(Law):
+    """Records of transactions are written only while as many replicas are in sync as
+    min.insync.replicas wants.
+    """
+
+    name = "coordinators write to enough replicas"
+
+    def begin(self) -> None:
+        # By partition and broker: its epochs and its log end, where it had too few replicas.
+        self._few: dict[tuple[int, int], tuple[int, int, int]] = {}
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        if partition.topic.name != observe.TRANSACTIONS:
+            return
+        for view in views:
+            broker = self.laws.cluster.processes.get(view.node_id)
+            where = (partition.index, view.node_id)
+            before = self._few.pop(where, None)
+            seen = None if broker is None else observe.seen_by(broker, *partition.key)
+            if seen is None or not view.leads or not seen.under_min_isr:
+                continue
+            now = (seen.leader_epoch, seen.partition_epoch, view.log.end_offset)
+            self._few[where] = now
+            if before is not None and before[:2] == now[:2] and before[2] < now[2]:
+                self.broken(
+                    f"{name_of(seen)} grew from {before[2]} to {now[2]} with the ISR {seen.isr}"
+                )
+
+    def forget(self) -> None:
+        self._few.clear()
+
+
+class PhasesEnd(Law):
+    """A phase of a rebalance has an end that does not depend on members, nobody is left waiting for
+    a phase that is over, and a group moves only where its coordinator has it.
+    """
+
+    name = "rebalances go on"
+    hears = (GroupMoved,)
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, GroupMoved) and event.protocol == "classic":
+            for sentence in observe.stuck_members(self.laws.cluster, event.group, event.state):
+                self.broken(f"group {event.group} is {event.state}, and {sentence}")
+            generation = observe.generation_of(self.laws.cluster, event.group)
+            if event.state == _DEAD or generation is None:  # a shard lets go of what it had
+                return
+            if event.generation > generation:
+                self.broken(
+                    f"group {event.group} is {event.state} in generation {event.generation}, and "
+                    f"its coordinator has generation {generation}"
+                )
+
+
+class ConsumersAdvance(Law):
+    """A member of a consumer group that has what it is to have is at the epoch of the assignment,
+    and it waits only for partitions that another member still has.
+    """
+
+    name = "consumers reach their target"
+
+    def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
+        """A broker has answered a heartbeat."""
+        del client
+        if late or response.error_code or call.request.member_epoch < 0:
+            return
+        group_id, member_id = call.request.group_id, response.member_id
+        for sentence in observe.behind_target(self.laws.cluster, call.node_id, group_id, member_id):
+            self.broken(f"group {group_id}: {member_id} {sentence}")
+
+
+class FetchesTell(Law):
+    """A Fetch tells the watermarks of the broker's own copy; that a consumer's history is another
+    one than the log's; and in a session all that has changed since the last answer.
+    """
+
+    name = "fetches tell what there is"
+
+    def served(self, client: SimulatedClient, call: Call, response: Any, *, late: bool) -> None:
+        """A broker has answered a Fetch."""
+        del late
+        if not isinstance(client, Reading) or response.error_code or response.throttle_time_ms:
+            return
+        wanted, heard = client.fetching
+        answered = {
+            (topic.topic or topic.topic_id, data.partition_index): data
+            for topic in response.responses
+            for data in topic.partitions
+        }
+        broker = self.laws.cluster.processes.get(call.node_id)
+        if broker is None:
+            return
+        for key, asked in wanted.items():
+            seen = observe.seen_by(broker, *key)
+            view = None if seen is None else observe.copy_of(broker, seen)
+            if seen is None or view is None:
+                continue
+            data = answered.get(key)
+            if data is None:
+                self._judge_omitted(client, seen, view, asked, heard.get(key))
+            elif not data.error_code:
+                self._judge_told(client, seen, view, asked, data)
+
+    def _judge_omitted(
+        self,
+        client: SimulatedClient,
+        seen: Partition,
+        view: ReplicaView,
+        asked: Any,
+        heard: tuple[int, int] | None,
+    ) -> None:
+        name = f"{client.name} was not told of {name_of(seen)}"
+        if 0 <= asked.current_leader_epoch != seen.leader_epoch:
+            self.broken(f"{name}, which has another leader epoch than {asked.current_leader_epoch}")
+        now = (view.high_watermark, view.log.start_offset)
+        if heard is not None and heard != now:
+            self.broken(f"{name}, which has gone from {heard} to {now}")
+
+    def _judge_told(
+        self,
+        client: SimulatedClient,
+        seen: Partition,
+        view: ReplicaView,
+        asked: Any,
+        data: Any,
+    ) -> None:
+        name = f"{client.name} was told of {name_of(seen)}"
+        told = (data.high_watermark, data.log_start_offset)
+        now = (view.high_watermark, view.log.start_offset)
+        if told != now:
+            self.broken(f"{name} {told} by broker {view.node_id}, which has {now}")
+        if asked.last_fetched_epoch < 0 or data.diverging_epoch.end_offset >= 0:
+            return
+        log = view.log
+        found, end = log.epochs.end_offset_for(asked.last_fetched_epoch, log.end_offset)
+        if found < asked.last_fetched_epoch or end < asked.fetch_offset:
+            self.broken(
+                f"{name} at {asked.fetch_offset} after epoch {asked.last_fetched_epoch}, and not "
+                f"that epoch {found} ends at {end}"
+            )

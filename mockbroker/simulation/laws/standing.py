@@ -1,0 +1,330 @@
+"""Laws of what brokers have and believe: logs that grow only by fetching, leaders that know no more
+than they were told, and nobody who waits for what never comes.
+"""
+
+from __future__ import annotations
+
+from mockbroker.core.events import (
+    BrokerChanged,
+    Event,
+    LogTruncated,
+    NetworkChanged,
+    RecordsRemoved,
+    ReplicasChanged,
+    WatermarkMoved,
+)
+from mockbroker.core.replication.partition import Partition
+from mockbroker.handlers.base import APIS
+from mockbroker.simulation import observe
+from mockbroker.simulation import plan as plans
+from mockbroker.simulation.laws.base import Key, Law, key_of, name_of
+from mockbroker.simulation.observe import ReplicaView
+from mockbroker.simulation.plan import Step
+from mockbroker.simulation.script import Call
+
+_FORWARDED_MS = 1_000  # enough for what is answered at once
+# What actions are given that write to logs: of coordinators, or a marker.
+_WRITING = frozenset(("transactional_id", "producer_id", "group", "key"))
+
+
+class HighWatermarkWaits(Law):
+    """The high watermark of a leader rises only to what every member of the ISR has fetched, and
+    every replica that the leader has asked the controller to add.
+    """
+
+    name = "the high watermark waits"
+    hears = (WatermarkMoved,)
+
+    def begin(self) -> None:
+        self._seen: dict[tuple[Key, int, int], int] = {}
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        key = key_of(partition)
+        for view in views:
+            if not view.leads:
+                continue
+            known = view.known
+            where = (key, view.node_id, view.leader_epoch)
+            former = self._seen.get(where)
+            self._seen[where] = view.high_watermark
+            if former is None or view.high_watermark <= former or not known.followers:
+                continue
+            awaited = (*known.isr, *known.isr_in_flight)
+            for node_id, state in known.followers.items():
+                if node_id in awaited and state.fetched_offset < view.high_watermark:
+                    self.broken(
+                        f"{name_of(partition)} on broker {view.node_id}: from {former} to "
+                        f"{view.high_watermark}, while broker {node_id} of the ISR {known.isr} "
+                        f"(asked for: {list(known.isr_in_flight)}) has fetched up to "
+                        f"{state.fetched_offset}"
+                    )
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, WatermarkMoved) and event.cause:
+            self._seen.clear()
+
+    def after(self, step: Step) -> None:
+        if step.do == plans.RESTART:  # leaders have to hear from their followers anew
+            self._seen.clear()
+
+    def forget(self) -> None:
+        self.begin()
+
+
+class LeadersKnowNoMore(Law):
+    """A leader takes no follower for further than its log goes, unless the follower has lost the
+    end of its log.
+    """
+
+    name = "leaders know what was fetched"
+    hears = (LogTruncated,)
+
+    def begin(self) -> None:
+        self._lost: set[tuple[str, int, int]] = set()
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        leader = next((view for view in views if view.leads and view.known.followers), None)
+        if leader is None:
+            return
+        for view in views:
+            state = leader.known.followers.get(view.node_id)
+            if state is None or view.known is not leader.known:
+                continue
+            where = (partition.topic.name, partition.index, view.node_id)
+            if state.fetched_offset > view.log.end_offset and where not in self._lost:
+                self.broken(
+                    f"{name_of(partition)}: leader {leader.node_id} takes broker {view.node_id} "
+                    f"for as far as {state.fetched_offset}, and its log ends at "
+                    f"{view.log.end_offset}"
+                )
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, LogTruncated):
+            self._lost.add((event.topic, event.partition, event.node_id))
+
+    def forget(self) -> None:
+        self.begin()
+
+
+class NothingWithoutAWay(Law):
+    """The log of a follower that cannot ask its leader stays as it is: one whose broker is stopped
+    or stands still, whose link to the leader is cut, or that an action holds.
+    """
+
+    name = "nothing comes without a way"
+    hears = (NetworkChanged, BrokerChanged, LogTruncated, RecordsRemoved, ReplicasChanged)
+
+    def begin(self) -> None:
+        self._ends: dict[tuple[Key, int], tuple[int, int]] = {}
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+        cluster = self.laws.cluster
+        key = key_of(partition)
+        if not observe.is_disturbed(cluster):
+            self._ends.clear()
+            return
+        for node_id in partition.replicas:
+            where = (key, node_id)
+            known = observe.known_to(cluster, node_id, partition)
+            if (
+                known is None
+                or node_id not in known.replicas
+                or known.leader_id == node_id
+                or observe.can_fetch(cluster, known, node_id)
+            ):
+                self._ends.pop(where, None)
+                continue
+            now = observe.last_written(observe.log_of(known, node_id))
+            former = self._ends.setdefault(where, now)
+            if former != now:
+                self.broken(
+                    f"{name_of(partition)}: the log of broker {node_id}, which cannot ask its "
+                    f"leader {known.leader_id}, went from {former[0]} (epoch {former[1]}) to "
+                    f"{now[0]} (epoch {now[1]})"
+                )
+                self._ends[where] = now
+
+    def happened(self, event: Event) -> None:
+        if not self._ends:
+            return
+        match event:
+            case NetworkChanged():
+                self._ends.clear()
+            case BrokerChanged(node_id=node_id):
+                for where in [each for each in self._ends if each[1] == node_id]:
+                    del self._ends[where]
+            case LogTruncated() | RecordsRemoved() | ReplicasChanged():
+                topic = self.laws.cluster.topics.get(event.topic)
+                for where in [w for w in self._ends if topic and w[0][0] == topic.topic_id]:
+                    if where[0][1] == event.partition:
+                        del self._ends[where]
+            case _:
+                pass
+
+    def after(self, step: Step) -> None:
+        """An action may write on a broker that stands still, as nobody else can."""
+        if not _WRITING.isdisjoint(step.arguments):
+            self._ends.clear()
+
+    def forget(self) -> None:
+        self.begin()
+
+
+class NoEpochAhead(Law):
+    """No log has records of a leader epoch that its broker has not heard of."""
+
+    name = "no log is ahead of its broker"
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        for view in views:
+            latest = observe.epoch_of(view.log)
+            if latest > view.leader_epoch:
+                self.broken(
+                    f"{name_of(partition)}: the log of broker {view.node_id} has the epoch "
+                    f"{latest}, and the broker knows {view.leader_epoch}"
+                )
+
+
+class ChangesAreAnswered(Law):
+    """A leader that has asked the controller for another ISR waits no longer for the answer than
+    `request.timeout.ms`, as long as it hears the controller.
+    """
+
+    name = "changes of the ISR are answered"
+
+    def begin(self) -> None:
+        # The ISR that was asked for, and since when, in ms since the epoch.
+        self._asked: dict[tuple[Key, int], tuple[object, int]] = {}
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:
+        now_ms = self.laws.history.now_ms()
+        for view in views:
+            known = view.known
+            where = (key_of(partition), view.node_id)
+            asked = known.isr_in_flight
+            if (
+                not asked
+                or not view.leads
+                or not observe.has_newest_image(self.laws.cluster, view.node_id)
+            ):
+                self._asked.pop(where, None)
+                continue
+            before = self._asked.get(where)
+            if before is None or before[0] is not asked:
+                self._asked[where] = (asked, now_ms)
+            elif now_ms - before[1] > self.laws.cluster.config_int("request.timeout.ms"):
+                self.broken(
+                    f"{name_of(partition)}: leader {view.node_id} waits for the ISR {list(asked)} "
+                    f"since {now_ms - before[1]} ms"
+                )
+
+    def conclude(self) -> None:
+        for partition in observe.partitions(self.laws.cluster):
+            if partition.isr_in_flight:
+                self.broken(
+                    f"{name_of(partition)}: leader {partition.leader_id} still waits for the ISR "
+                    f"{list(partition.isr_in_flight)}"
+                )
+
+    def forget(self) -> None:
+        self.begin()
+
+
+class NobodyWaitsInVain(Law):
+    """Nobody waits at a leader that has heard that it is none any more: whoever did is answered."""
+
+    name = "nobody waits in vain"
+
+    def gone(self, partition: Partition) -> None:
+        if partition.watched:
+            self.broken(
+                f"{name_of(partition)}: somebody waits for leader {partition.leader_id} of epoch "
+                f"{partition.leader_epoch}, which nobody knows any more"
+            )
+
+
+class CoordinatorsAwake(Law):
+    """Who leads a partition of a coordinator's log has read it or is reading it, asked or not; and
+    no coordinator goes by a partition that its broker knows otherwise by now.
+    """
+
+    name = "coordinators follow their logs"
+
+    def begin(self) -> None:
+        self._asleep: dict[Key, int] = {}  # under which leader epoch
+
+    def look(self, partition: Partition, views: list[ReplicaView]) -> None:  # noqa: ARG002
+        if observe.is_coordinator_log(partition.topic.name) and self._sleeps(partition):
+            self._asleep[key_of(partition)] = partition.leader_epoch
+            self.laws.look_later(self, partition)
+
+    def look_again(self, partition: Partition) -> None:
+        epoch = self._asleep.pop(key_of(partition), None)
+        if self._sleeps(partition):
+            if epoch != partition.leader_epoch:  # another leader, who gets its own time
+                self._asleep[key_of(partition)] = partition.leader_epoch
+                self.laws.look_later(self, partition)
+                return
+            self.broken(
+                f"{name_of(partition)}: broker {partition.leader_id} leads it, and its "
+                "coordinator does not know"
+            )
+
+    def _sleeps(self, partition: Partition) -> bool:
+        return observe.is_coordinated(self.laws.cluster, partition) is False
+
+    def gone(self, partition: Partition) -> None:
+        if observe.is_coordinator_log(partition.topic.name):
+            left = observe.coordinators_left(self.laws.cluster, partition)
+            if left:
+                self.broken(
+                    f"{name_of(partition)}: the coordinators of brokers {left} go by what nobody "
+                    "knows any more"
+                )
+
+
+class ForwardedGoOn(Law):
+    """A request for the controller waits only while its broker does not hear the controller; where
+    the way was slow meanwhile, so that it travelled, it is sent again when the controller has not
+    answered for `controller.socket.timeout.ms`.
+    """
+
+    name = "forwarded requests go on"
+    hears = (NetworkChanged,)
+
+    def begin(self) -> None:
+        self._changed_ms = 0  # when links last changed
+        self._is_slow = False  # whether the way to a controller took time when last looked at
+        self._slow_ms = -1  # until when it took time
+
+    def happened(self, event: Event) -> None:
+        if isinstance(event, NetworkChanged):
+            self._changed_ms = event.at_ms
+            self._note()
+
+    def before(self, step: Step) -> None:  # noqa: ARG002
+        self._note()
+
+    def after(self, step: Step) -> None:  # noqa: ARG002
+        self._note()
+
+    def _note(self) -> None:
+        was_slow, self._is_slow = self._is_slow, observe.forwards_travel(self.laws.cluster)
+        if was_slow or self._is_slow:
+            self._slow_ms = self.laws.history.now_ms()
+
+    def silent(self, client: str, call: Call, since_ms: int) -> None:
+        """A client has lost its patience with a broker that ran all the time."""
+        if not APIS[call.api_key].forwarded:
+            return
+        laws = self.laws
+        self._note()
+        waited_ms = laws.history.now_ms() - max(since_ms, self._changed_ms)
+        longest_ms = _FORWARDED_MS
+        if self._slow_ms >= since_ms:
+            longest_ms += laws.cluster.config_int("controller.socket.timeout.ms")
+        if waited_ms > longest_ms and observe.has_newest_image(laws.cluster, call.node_id):
+            self.broken(
+                f"{call.api_key.name} of {client} to broker {call.node_id} had no answer "
+                f"{waited_ms} ms after the broker could hear the controller"
+            )

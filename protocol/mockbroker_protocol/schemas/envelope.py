@@ -1,0 +1,20 @@
+"""Envelope (key 58). A broker forwards a client's request in it to the controller (KIP-590)."""
+
+from mockbroker_protocol.declare import *
+
+REQUEST = Message(
+    "EnvelopeRequest",
+    Field("request_data", BYTES),
+    Field("request_principal", BYTES, nullable=True),
+    Field("client_host_address", BYTES),
+    versions="0",
+    flexible="0+",
+)
+
+RESPONSE = Message(
+    "EnvelopeResponse",
+    Field("response_data", BYTES, nullable=True, default=None),
+    Field("error_code", INT16),
+    versions="0",
+    flexible="0+",
+)

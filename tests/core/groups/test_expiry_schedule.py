@@ -1,0 +1,126 @@
+"""Rounds of expiry take place as if there were all of them, and those that find nothing do not."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.support.group_node import (
+    GroupNode,
+    commit_request,
+    heartbeat_request,
+    leave_request,
+    subscription,
+)
+
+MINUTE = 60_000
+RETENTION_MINUTES = 10
+CONFIGS = {
+    "offsets.retention.minutes": str(RETENTION_MINUTES),
+    "offsets.retention.check.interval.ms": str(MINUTE),
+}
+
+
+def new_node() -> GroupNode:
+    """Rounds each minute, on the full minutes after the first question about a group."""
+    node = GroupNode(
+        configs={**CONFIGS, "group.max.session.timeout.ms": "2000000000"}, offsets_topic=True
+    )
+    node.topic("u", 3)
+    node.shard()
+    return node
+
+
+def rounds_until(node: GroupNode, minutes: int) -> list[int]:
+    """At which minutes from now there is something to do for groups."""
+    begin_ms, found = node.now_ms, []
+    times = node.cluster.clock_domains.groups
+    for minute in range(1, minutes + 1):
+        at_ms = begin_ms + minute * MINUTE
+        due_ms = times.deadline_ms()
+        if due_ms is not None and due_ms <= at_ms:
+            found.append(minute)
+        node.advance(at_ms - node.now_ms)
+    return found
+
+
+def keys(node: GroupNode, group: str) -> list[tuple[str, int]]:
+    return sorted(node.shard(group).offsets.keys_of_group(group))
+
+
+def test_where_nothing_is_there_is_no_round() -> None:
+    node = new_node()
+    rounds_until(node, 1)
+    assert rounds_until(node, 60) == []
+
+
+def test_a_commit_is_looked_at_once_and_again_when_its_time_is_over() -> None:
+    node = new_node()
+    rounds_until(node, 1)
+    node.ask(commit_request({("t", 0): 1}))
+    assert rounds_until(node, 60) == [1, RETENTION_MINUTES, RETENTION_MINUTES + 1]
+    assert keys(node, "g") == []
+    assert "g" not in node.shard().groups
+
+
+def test_a_thousand_groups_cost_no_more_rounds_than_one() -> None:
+    node = new_node()
+    rounds_until(node, 1)
+    for number in range(1000):
+        node.ask(commit_request({("t", 0): 1}, f"g{number}"))
+    assert len(rounds_until(node, RETENTION_MINUTES - 1)) <= 1
+    rounds_until(node, 2)
+    assert not node.shard().groups
+
+
+class Everyday:
+    """Groups that live some life, the same from the same seed."""
+
+    def __init__(self, seed: int, *, every_round: bool) -> None:
+        self.random = random.Random(seed)
+        self.node = new_node()
+        self.every_round = every_round
+        self.members: dict[str, tuple[str, int]] = {}
+
+    def act(self) -> None:
+        """One step."""
+        group = self.random.choice("abc")
+        topic, partition = self.random.choice("tu"), self.random.randrange(3)
+        member, generation = self.members.get(group, ("", -1))
+        kind = self.random.choice(("commit", "commit", "join", "leave", "pass", "pass", "pass"))
+        if kind == "commit":
+            self.node.ask(commit_request({(topic, partition): 1}, group, member, generation))
+        elif kind == "join" and not member:
+            protocols = {"range": subscription(topic)}
+            [member] = self.node.stable(
+                group, protocols=protocols, session_timeout_ms=2_000_000_000
+            )
+            generation = self.node.shard(group).groups[group].generation
+            self.members[group] = (member, generation)
+            self.node.ask(heartbeat_request(group, member, generation))
+        elif kind == "leave" and member:
+            self.node.ask(leave_request(group, member))
+            del self.members[group]
+        elif kind == "pass":
+            for _ in range(self.random.randrange(1, 8)):
+                self._minute()
+
+    def _minute(self) -> None:
+        self.node.advance(MINUTE)
+        if self.every_round:
+            self.node.cluster.brokers[1].groups.expire_offsets()
+
+    def seen(self) -> dict[str, list[tuple[str, int]]]:
+        return {group: keys(self.node, group) for group in "abc"}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_is_as_if_every_round_took_place(seed: int) -> None:
+    """Beside a broker that looks at everything each minute."""
+    ours, thorough = Everyday(seed, every_round=False), Everyday(seed, every_round=True)
+    for step in range(150):
+        ours.act()
+        thorough.act()
+        assert ours.seen() == thorough.seen(), (seed, step)
+        assert ours.node.shard().groups.keys() == thorough.node.shard().groups.keys()

@@ -1,0 +1,55 @@
+"""What was in a log when its time was moved on is older since; what came later is not."""
+
+from __future__ import annotations
+
+from mockbroker.core.log.added_age import AddedAge
+from mockbroker.core.log.retention import enforce, next_expiry_ms
+from tests.support.kept_log import NOW_MS, KeptLog
+
+HOUR_MS = 3_600_000
+
+
+def kept_log() -> KeptLog:
+    return KeptLog(cleanup_policy="delete", retention_ms=HOUR_MS)
+
+
+def apply(kept: KeptLog, added: AddedAge) -> int:
+    """How many segments retention drops now."""
+    done = enforce(kept.log, kept.configs, kept.log.end_offset, kept.now_ms, added)
+    return 0 if done is None else done.segments_removed
+
+
+def test_a_segment_ages_by_all_that_passed_since_it_was_whole() -> None:
+    kept, added = kept_log(), AddedAge()
+    kept.write((b"k", b"v", NOW_MS))
+    added.age(kept.log, HOUR_MS - 1)
+    assert apply(kept, added) == 0
+    added.age(kept.log, 2)
+    assert apply(kept, added) == 1
+    assert kept.log.start_offset == kept.log.end_offset == 1
+
+
+def test_what_is_appended_later_is_as_old_as_its_timestamp_says() -> None:
+    kept, added = kept_log(), AddedAge()
+    kept.write((b"k", b"old", NOW_MS))
+    kept.log.roll()
+    added.age(kept.log, 10 * HOUR_MS)
+    kept.write((b"k", b"new", NOW_MS))
+    assert apply(kept, added) == 1
+    assert (kept.log.start_offset, kept.log.end_offset) == (1, 2)
+
+
+def test_a_segment_that_grew_meanwhile_is_as_young_as_its_newest_record() -> None:
+    kept, added = kept_log(), AddedAge()
+    kept.write((b"k", b"old", NOW_MS))
+    added.age(kept.log, 10 * HOUR_MS)
+    kept.write((b"k", b"new", NOW_MS))
+    assert apply(kept, added) == 0
+    assert next_expiry_ms(kept.log, kept.configs, added) == NOW_MS + HOUR_MS + 1
+
+
+def test_the_next_expiry_comes_earlier_by_what_has_passed() -> None:
+    kept, added = kept_log(), AddedAge()
+    kept.write((b"k", b"v", NOW_MS))
+    added.age(kept.log, HOUR_MS // 2)
+    assert next_expiry_ms(kept.log, kept.configs, added) == NOW_MS + HOUR_MS // 2 + 1

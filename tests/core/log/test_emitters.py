@@ -1,0 +1,166 @@
+"""What leaves a leader's log is told, with the reason and with what led to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mockbroker.core.actions import find_action, parse_action
+from mockbroker.core.cluster import Cluster
+from mockbroker.core.events import MarkerWritten, RecordsRemoved, TopicsChanged, WatermarkMoved
+from mockbroker.core.ids import uuid_text
+from mockbroker.core.journal.reader import ranges_of
+from mockbroker.core.txn.markers import Marker, write_markers
+from mockbroker_protocol.records import BatchHeader, Record, build_batch
+
+
+class Watched:
+    """A cluster with a partition of three replicas, and what it told."""
+
+    def __init__(self, **configs: str) -> None:
+        self.cluster = Cluster(seed=1)
+        self.told: list[object] = []
+        self.cluster.runtime.on_event.append(self.told.append)
+        topic = self.cluster.create_topic(
+            "t",
+            assignments={0: [1, 2, 3]},
+            configs={k.replace("_", "."): v for k, v in configs.items()},
+        )
+        self.topic_id = uuid_text(topic.topic_id)
+        (self.partition,) = topic.partitions
+
+    def append(self, *keys: bytes | None, value: bytes | None = b"v", producer: int = -1) -> None:
+        batch = build_batch(
+            [Record(at, 0, key, value) for at, key in enumerate(keys)],
+            producer_id=producer,
+            producer_epoch=0 if producer >= 0 else -1,
+            base_sequence=0 if producer >= 0 else -1,
+            transactional=producer >= 0,
+        )
+        view = memoryview(batch)
+        assert self.partition.append(view, BatchHeader(view), -1, 0).error == 0
+
+    def of(self, kind: type) -> list[object]:
+        return [each for each in self.told if isinstance(each, kind)]
+
+    def removed(self) -> list[tuple[int, int, str, str]]:
+        found = [each for each in self.told if isinstance(each, RecordsRemoved)]
+        assert {(each.topic, each.topic_id, each.partition) for each in found} <= {
+            ("t", self.topic_id, 0)
+        }
+        return [(e.first_offset, e.last_offset, e.reason, e.cause) for e in found]
+
+
+def act(cluster: Cluster, name: str, cause: str | None = None, **arguments: object) -> None:
+    cluster.perform(find_action(name), parse_action(name, arguments), cause)
+
+
+def test_records_that_are_deleted_are_told_with_what_led_to_it():
+    watched = Watched()
+    watched.append(None, None, None, None)
+    assert watched.partition.delete_records(1) == (0, 1)
+    watched.partition.delete_records(1)  # there is nothing more to go
+    act(watched.cluster, "delete_records", topic="t", partition=0, before_offset=3)
+    act(watched.cluster, "delete_records", "my-rule", topic="t", partition=0)
+    assert watched.removed() == [
+        (0, 0, "delete_records", ""),
+        (1, 2, "delete_records", "delete_records"),
+        (3, 3, "delete_records", "my-rule"),
+    ]
+    assert watched.cluster.runtime.cause == ""
+
+
+def test_what_retention_removes_is_told_and_not_what_was_gone_before():
+    watched = Watched(internal_segment_bytes="1000", retention_bytes="0")
+    for _ in range(40):
+        watched.append(b"k", value=b"x" * 100)
+    watched.partition.delete_records(2)
+    watched.cluster.run_retention()
+    end = watched.partition.log_start_offset - 1
+    assert watched.removed() == [
+        (0, 1, "delete_records", ""),
+        (2, end, "retention", "run_retention"),
+    ]
+    assert end > 2
+
+
+def test_what_compaction_removes_is_told_as_ranges():
+    watched = Watched(cleanup_policy="compact")
+    watched.append(b"a", b"b", b"a", b"c")
+    watched.append(b"a", b"a")
+    watched.append(b"b", b"d")
+    watched.cluster.run_compaction("t").run()
+    (told,) = watched.of(RecordsRemoved)
+    assert isinstance(told, RecordsRemoved)
+    # Left are c (3), the last a (5), b (6) and d (7).
+    assert (told.first_offset, told.last_offset, told.reason) == (0, 4, "compaction")
+    assert ranges_of(told.ranges) == [(0, 2), (4, 4)]
+
+
+def test_a_deleted_topic_tells_its_records_and_itself():
+    watched = Watched()
+    watched.append(None, None)
+    watched.cluster.delete_topic("t")
+    assert watched.removed() == [(0, 1, "topic_deleted", "")]
+    topics = watched.of(TopicsChanged)
+    assert [[t.topic_id for t in each.created] for each in topics] == [[watched.topic_id], []]
+    assert [[t.topic_id for t in each.deleted] for each in topics] == [[], [watched.topic_id]]
+
+
+def test_a_topic_that_is_made_anew_has_another_id():
+    watched = Watched()
+    act(watched.cluster, "recreate_topic", topic="t")
+    ids = [t.topic_id for each in watched.of(TopicsChanged) for t in each.created]
+    assert len(set(ids)) == 2
+    assert watched.removed() == []
+
+
+@pytest.mark.parametrize("by", ["action", "method"])
+@pytest.mark.parametrize("in_sync", [True, False])
+def test_what_a_new_leader_has_not_is_told_with_the_action(by, in_sync):
+    watched = Watched()
+    watched.append(None, None)
+    if in_sync:
+        watched.cluster.lag_follower("t", 0, node=3)
+    else:
+        watched.cluster.shrink_isr("t", 0, nodes=[3])
+    watched.append(None, None, None)
+    if by == "action":
+        act(watched.cluster, "elect_unclean", topic="t", partition=0, node=3)
+    else:
+        watched.cluster.elect_unclean("t", 0, 3)
+    reason = "truncation" if in_sync else "unclean_election"
+    assert watched.removed() == [(2, 4, reason, "elect_unclean")]
+
+
+def test_a_leader_that_has_all_loses_nothing():
+    watched = Watched()
+    watched.append(None, None)
+    watched.cluster.lag_follower("t", 0, node=3)
+    watched.cluster.move_leader("t", 0, 2)
+    watched.cluster.move_leader("t", 0, 1)
+    assert watched.removed() == []
+
+
+def test_markers_are_told():
+    watched = Watched()
+    watched.append(None, producer=7)
+    errors: list[object] = []
+    write_markers(
+        watched.cluster.brokers[watched.partition.leader_id],
+        Marker(7, 0, committed=False, coordinator_epoch=0),
+        (("t", 0),),
+        errors.append,
+    )
+    assert errors == [{("t", 0): 0}]
+    (told,) = watched.of(MarkerWritten)
+    assert isinstance(told, MarkerWritten)
+    assert (told.offset, told.producer_id, told.producer_epoch, told.committed) == (1, 7, 0, False)
+
+
+def test_a_watermark_that_is_put_somewhere_is_told_with_the_action():
+    watched = Watched()
+    watched.append(None, None, None)
+    watched.cluster.set_high_watermark("t", 0, 1)
+    (told,) = watched.of(WatermarkMoved)
+    assert isinstance(told, WatermarkMoved)
+    assert (told.former, told.high_watermark, told.cause) == (3, 1, "set_high_watermark")

@@ -1,0 +1,73 @@
+"""Callbacks at deadlines, and callbacks that only wait for others to have had their turn."""
+
+from __future__ import annotations
+
+from mockbroker.core.timing.timers import DueTimers, TimerHeap
+
+
+def test_what_is_to_run_soon_runs_in_the_next_turn_whatever_the_time_is():
+    heap, ran = TimerHeap(), []
+    heap.call_soon(lambda: ran.append("soon"))
+    heap.call_at(1000, lambda: ran.append("at"))
+    assert heap.deadline_ms() == 0
+    assert heap.run_due(5) == 1
+    assert (ran, heap.deadline_ms()) == (["soon"], 1000)
+
+
+def test_work_that_asks_for_another_turn_gets_one_at_a_time():
+    heap, turns = TimerHeap(), []
+
+    def work() -> None:
+        turns.append(len(turns))
+        if len(turns) < 3:
+            heap.call_soon(work)
+
+    heap.call_soon(work)
+    for expected in (1, 2, 3):
+        assert heap.deadline_ms() == 0
+        heap.run_due(0)
+        assert len(turns) == expected
+    assert heap.deadline_ms() is None
+    assert heap.run_due(0) == 0
+
+
+def test_the_sleeper_is_told_of_what_is_to_run_soon():
+    heap, told = TimerHeap(), []
+    heap.on_earlier = lambda: told.append(heap.deadline_ms())
+    heap.call_at(10, lambda: None)
+    heap.call_soon(lambda: None)
+    assert told == [10, 0]
+
+
+def test_timers_set_by_a_timer_run_in_the_same_turn_if_they_are_due():
+    heap, ran = TimerHeap(), []
+    heap.call_at(1, lambda: heap.call_at(2, lambda: ran.append(2)))
+    assert heap.run_due(2) == 2
+    assert ran == [2]
+
+
+def test_patience_lasts_as_long_as_the_clock_is_moved_on():
+    heap = TimerHeap()
+    ended: list[str] = []
+    heap.call_when_impatient(10, lambda: ended.append("before"))
+    heap.patient_until_ms = 1_000
+    heap.call_when_impatient(20, lambda: ended.append("on the way"))
+    heap.call_at(30, lambda: ended.append("a timer"))
+    heap.run_due(999)
+    assert ended == ["before", "a timer"]
+    heap.run_due(1_000)
+    assert ended == ["before", "a timer", "on the way"]
+
+
+def test_nobody_is_called_while_the_process_stands_still_and_everybody_due_afterwards():
+    heap, called, paused = TimerHeap(), [], [True]
+    timers = DueTimers(lambda: paused[0])
+    for key in ("kept", "forgotten"):
+        timers.arm(heap, key, 10, called.append)
+    heap.run_due(10)
+    timers.forget("forgotten")
+    assert called == []
+    paused[0] = False
+    timers.resume()
+    timers.resume()
+    assert called == ["kept"]

@@ -1,0 +1,109 @@
+"""The plain way of a request: one look at `cluster.faults`, and nothing else of faults."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from mockbroker.client import Client
+from mockbroker.client.errors import ClientError
+from mockbroker.core.cluster import Cluster as CoreCluster
+from mockbroker.core.faults.engine import FaultEngine
+from mockbroker_fixtures import Cluster
+
+
+class _Counting(CoreCluster):
+    """A cluster that counts how often somebody looks at `faults`."""
+
+    looks = 0
+
+    @property
+    def faults(self) -> FaultEngine | None:  # type: ignore[override]
+        _Counting.looks += 1
+        return None
+
+
+def test_without_rules_a_request_costs_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests and connections, each one; the engine is never asked."""
+    asked: list[object] = []
+    monkeypatch.setattr(FaultEngine, "evaluate", lambda *_: asked.append("request"))
+    monkeypatch.setattr(FaultEngine, "evaluate_accept", lambda *_: asked.append("connection"))
+    with Cluster(brokers=1, topics={"t": 1}) as kafka:
+
+        def count(cluster: CoreCluster) -> None:
+            del cluster.__dict__["faults"]
+            cluster.__class__ = _Counting
+
+        kafka.call(count)
+        _Counting.looks = 0
+        with Client(kafka.bootstrap_servers) as client:
+            client.metadata()
+            client.metadata()
+        server = kafka.server
+        requests = kafka.call(lambda _: sum(server.stats.requests.values()))
+        connections = kafka.call(lambda _: server.stats.connections_opened)
+        looks = _Counting.looks
+    assert requests >= 3
+    assert looks == requests + connections
+    assert asked == []
+
+
+def test_without_rules_nothing_of_faults_is_imported() -> None:
+    """Nothing but what the arguments of actions are read with."""
+    code = (
+        "import sys\n"
+        "from mockbroker_fixtures import Cluster\n"
+        "with Cluster(brokers=1, topics={'t': 1}): pass\n"
+        "found = {m for m in sys.modules if 'fault' in m or m.startswith('mockbroker.exchange')}\n"
+        "home = 'mockbroker.core.faults'\n"
+        "found -= {home, f'{home}.convert', f'{home}.errors'}\n"
+        "found |= {m for m in sys.modules if m.endswith('connection_exchange')}\n"
+        "assert not found, found\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_effects_of_one_rule_go_together_whatever_their_order() -> None:
+    """The refusal comes first in the data, and still waits for the delay."""
+    with Cluster(brokers=1, topics={"t": 1}) as kafka:
+        kafka.clock.freeze()
+        rule = kafka.faults.add(
+            match={"api": "Metadata"},
+            when={"times": 1},
+            do={"error": "UNKNOWN_SERVER_ERROR", "delay": "5s"},
+        )
+        answered = threading.Event()
+
+        def ask() -> None:
+            with Client(kafka.bootstrap_servers) as client, contextlib.suppress(Exception):
+                client.metadata()
+            answered.set()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        rule.wait()
+        assert not answered.is_set()
+        kafka.clock.advance("5s")
+        assert answered.wait(30)
+        thread.join(30)
+
+
+def test_a_rule_that_fails_costs_its_connection_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("mockbroker.exchange.faulted.FaultedExchange._after", fail)
+    with Cluster(brokers=1, topics={"t": 1}) as kafka:
+        kafka.faults.add(name="bad", match={"api": "Metadata"}, do={"delay": 0})
+        with Client(kafka.bootstrap_servers) as client, pytest.raises(ClientError):
+            client.metadata()
+        kafka.faults.clear()
+        with Client(kafka.bootstrap_servers) as client:
+            assert client.metadata() is not None
+    assert "a rule could not be carried out: bad" in caplog.text

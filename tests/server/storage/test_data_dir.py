@@ -1,0 +1,366 @@
+"""Data directories: what is in the file at any time, and files that are not as they should be."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import stat
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from mockbroker.client import Client
+from mockbroker.core.snapshot.image import ClusterImage
+from mockbroker.server.config import ServerError
+from mockbroker.server.storage import data_dir as data_dirs
+from mockbroker.server.storage.snapshot_files import FILE, Found, lock, read_directory, write_all
+from mockbroker_fixtures import Cluster
+from mockbroker_protocol.records import Record, iter_records, split_batches
+from tests.support.librdkafka import produce
+from tests.support.waiting import wait_until
+
+
+def cluster(directory: Path, **options: object) -> Cluster:
+    """One broker with topic t; options of `ServerConfig` beside those of `Cluster`."""
+    made = Cluster(brokers=1, topics={"t": 1}, data_dir=directory)
+    made.config = dataclasses.replace(made.config, **options)  # type: ignore[arg-type]
+    return made
+
+
+def values(image: ClusterImage) -> list[bytes]:
+    """What is in the first partition of t."""
+    (topic,) = [each for each in image.topics if each.name == "t"]
+    log_id = topic.partitions[0].log_id
+    if not log_id:
+        return []
+    return [
+        bytes(record.value or b"")
+        for stored in image.logs[log_id].log.batches()
+        for header, batch in split_batches(bytes(stored))
+        for record in iter_records(header, batch)
+    ]
+
+
+def as_after_a_kill(directory: Path, into: Path) -> ClusterImage:
+    """What somebody finds who starts where this process would be killed now."""
+    into.mkdir()
+    shutil.copy(directory / FILE, into / FILE)
+    return read_directory(into).image
+
+
+def attempt(directory: Path, *, recover: bool = False) -> Found | str:
+    """What is found in a directory, or why it is refused."""
+    try:
+        return read_directory(directory, recover=recover)
+    except ServerError as error:
+        return str(error)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A file with ten records, each in a frame of its own."""
+    directory = tmp_path_factory.mktemp("written")
+    with cluster(directory) as kafka, Client(kafka.bootstrap_servers) as client:
+        for at in range(10):
+            client.produce("t", [b"value %d" % at])
+        return (directory / FILE).read_bytes()
+
+
+@pytest.fixture
+def directory(tmp_path: Path, written: bytes) -> Path:
+    (tmp_path / FILE).write_bytes(written)
+    return tmp_path
+
+
+def test_what_is_acknowledged_is_in_the_file(tmp_path):
+    with cluster(tmp_path / "data") as kafka, Client(kafka.bootstrap_servers) as client:
+        for at in range(5):
+            client.produce("t", [b"%d" % at])
+            found = as_after_a_kill(tmp_path / "data", tmp_path / str(at))
+            assert values(found) == [b"%d" % n for n in range(at + 1)]
+
+
+def test_what_nobody_is_told_of_gets_into_the_file_as_well(tmp_path):
+    with cluster(tmp_path) as kafka:
+        kafka.call(lambda core: core.create_topic("quiet", 1, 1))
+        wait_until(lambda: "quiet" in {t.name for t in read_directory(tmp_path).image.topics})
+
+
+def test_a_cluster_goes_on_where_it_was(tmp_path):
+    for at in range(3):
+        with cluster(tmp_path) as kafka, Client(kafka.bootstrap_servers) as client:
+            assert [r.value for r in kafka.records("t")] == [b"%d" % n for n in range(at)]
+            client.produce("t", [b"%d" % at])
+
+
+def test_the_clock_goes_on_from_where_it_was_moved_to(tmp_path):
+    with cluster(tmp_path) as kafka, Client(kafka.bootstrap_servers) as client:
+        kafka.clock.advance("3d")
+        then = kafka.call(lambda core: core.runtime.now_ms())
+        client.produce("t", [b"v"])
+    with cluster(tmp_path) as kafka:
+        assert kafka.call(lambda core: core.runtime.now_ms()) >= then
+
+
+def test_a_restored_snapshot_is_what_the_file_holds_from_then_on(tmp_path):
+    with cluster(tmp_path / "data") as kafka, Client(kafka.bootstrap_servers) as client:
+        client.produce("t", [b"kept"])
+        snapshot = kafka.snapshot()
+        client.produce("t", [b"gone"])
+        kafka.restore(snapshot)
+        client.produce("t", [b"after"])
+        found = as_after_a_kill(tmp_path / "data", tmp_path / "copy")
+        assert values(found) == [b"kept", b"after"]
+
+
+# -- files that end early or are damaged -----------------------------------------------------------
+
+
+def test_wherever_the_file_ends_the_whole_frames_count(directory, written):
+    frames = [at for at in range(len(written)) if written.startswith(b"value ", at)]
+    path = directory / FILE
+    refused_up_to = 0
+    for size in [*range(0, frames[-2], 101), *range(frames[-2], len(written))]:
+        path.write_bytes(written[:size])
+        found = attempt(directory)
+        if isinstance(found, str):
+            assert str(path) in found
+            refused_up_to = size
+            continue
+        whole = values(found.image)
+        assert whole == [b"value %d" % n for n in range(len(whole))]
+        assert found.end <= size
+        # A record is there unless it, or what follows it in its frame, is not.
+        assert len(whole) >= sum(at + 40 < size for at in frames) - 1
+        assert len(whole) <= sum(at < size for at in frames)
+    assert refused_up_to < frames[0]  # what is not a whole snapshot is none
+
+
+def test_a_flipped_bit_is_refused_with_file_and_place_or_all_before_it_is_kept(directory, written):
+    path = directory / FILE
+    for at in range(0, len(written), 23):
+        damaged = bytearray(written)
+        damaged[at] ^= 0x10
+        path.write_bytes(damaged)
+        refused = attempt(directory)
+        assert isinstance(refused, str)
+        assert str(path) in refused
+        found = attempt(directory, recover=True)
+        if isinstance(found, str):  # there is nothing before it
+            assert str(path) in found
+            continue
+        assert found.damage is not None
+        assert f"byte {found.damage.offset}" in refused
+        assert found.end <= at
+        if any(topic.name == "t" for topic in found.image.topics):
+            kept = values(found.image)
+            assert kept == [b"value %d" % n for n in range(len(kept))]
+
+
+def test_a_damaged_directory_starts_only_when_told_to(directory, written, caplog):
+    path = directory / FILE
+    at = written.index(b"value 6")
+    path.write_bytes(written[:at] + b"#" + written[at + 1 :])
+    with pytest.raises(ServerError, match="is damaged at byte"), cluster(directory):
+        pass
+    with cluster(directory, recover=True) as kafka:
+        assert [r.value for r in kafka.records("t")] == [b"value %d" % n for n in range(6)]
+    assert (directory / "cluster.log.damaged").read_bytes()[at : at + 1] == b"#"
+    assert f"{path} is damaged at byte" in caplog.text
+    with cluster(directory) as kafka:
+        assert len(kafka.records("t")) == 6
+
+
+def test_a_write_that_was_cut_off_is_told_in_one_line(directory, written, caplog):
+    path = directory / FILE
+    path.write_bytes(written[:-9])
+    with cluster(directory) as kafka:
+        assert len(kafka.records("t")) == 9
+    (line,) = [record.getMessage() for record in caplog.records if FILE in record.getMessage()]
+    assert line.startswith(f"{path}: cut off at byte ")
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b"something else altogether", "this is not a snapshot of mockbroker"),
+        (b"mockbroker\r\n\0\0\0\2" + bytes(50), "this is of format 2"),
+        (b"", "this is not a snapshot of mockbroker"),
+    ],
+)
+def test_other_files_and_formats_are_refused(tmp_path, data, complaint):
+    (tmp_path / FILE).write_bytes(data)
+    with pytest.raises(ServerError, match=f"{FILE}: {complaint}"), cluster(tmp_path, recover=True):
+        pass
+    assert (tmp_path / FILE).read_bytes() == data
+
+
+def test_what_a_crash_left_aside_is_cleared_away(directory):
+    for name in ("cluster.log.new", "cluster.log.compacted"):
+        (directory / name).write_bytes(b"half a file")
+    with cluster(directory) as kafka:
+        assert len(kafka.records("t")) == 10
+    assert sorted(os.listdir(directory)) == [FILE, "lock"]
+
+
+def test_a_directory_serves_one_at_a_time(directory):
+    with (
+        cluster(directory) as kafka,
+        pytest.raises(ServerError, match=rf"is in use by process {os.getpid()}"),
+        cluster(directory),
+    ):
+        pass
+    held = lock(directory)
+    with cluster(directory.parent / "other") as kafka, pytest.raises(ServerError, match="in use"):
+        kafka.save(directory)
+    os.close(held)
+    with cluster(directory):
+        pass
+
+
+def test_a_server_that_cannot_be_started_lets_the_directory_go(directory):
+    with pytest.raises(ServerError, match="1 are stored"), cluster(directory, node_ids=[4, 5]):
+        pass
+    with cluster(directory):
+        pass
+
+
+# -- what the disk has -----------------------------------------------------------------------------
+
+
+def test_with_sync_nothing_is_acknowledged_before_the_disk_has_it(tmp_path, monkeypatch):
+    asked, may_go_on = threading.Event(), threading.Event()
+    answered: list[int] = []
+    real = os.fsync
+
+    def slow(fd: int) -> None:
+        asked.set()
+        assert may_go_on.wait(30)
+        real(fd)
+
+    def send(client: Client) -> None:
+        answered.append(client.produce("t", [b"v"])[0].base_offset)
+
+    with cluster(tmp_path, sync=True) as kafka, ExitStack() as opened:
+        clients = [opened.enter_context(Client(kafka.bootstrap_servers)) for _ in range(4)]
+        for client in clients:
+            client.produce("t", [b"first"])
+        monkeypatch.setattr(data_dirs.os, "fsync", slow)
+        threads = [threading.Thread(target=send, args=(client,)) for client in clients]
+        for thread in threads:
+            thread.start()
+        assert asked.wait(30)
+        wait_until(lambda: len(kafka.records("t")) == 8)
+        assert answered == []
+        may_go_on.set()
+        for thread in threads:
+            thread.join(30)
+        assert sorted(answered) == [4, 5, 6, 7]
+
+
+def test_with_sync_a_crash_of_the_machine_loses_nothing_acknowledged(tmp_path, monkeypatch):
+    on_disk = 0
+    real = os.fsync
+
+    def fsync(fd: int) -> None:
+        nonlocal on_disk
+        size = os.fstat(fd).st_size
+        real(fd)
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            on_disk = size
+
+    monkeypatch.setattr(data_dirs.os, "fsync", fsync)
+    data = tmp_path / "data"
+    with cluster(data, sync=True) as kafka, Client(kafka.bootstrap_servers) as client:
+        for at in range(5):
+            client.produce("t", [b"%d" % at])
+            left = tmp_path / str(at)
+            left.mkdir()
+            (left / FILE).write_bytes((data / FILE).read_bytes()[:on_disk])
+            assert values(read_directory(left).image) == [b"%d" % n for n in range(at + 1)]
+
+
+def test_secured_connections_wait_for_the_disk_as_well(tmp_path, monkeypatch):
+    synced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(data_dirs.os, "fsync", lambda fd: (synced.append(fd), real(fd)))
+    options = {"security_protocol": "SASL_PLAINTEXT", "users": {"alice": "secret"}}
+    for count in (1, 2):
+        kafka = Cluster(brokers=1, topics={"t": 1}, data_dir=tmp_path / "data", **options)
+        kafka.config = dataclasses.replace(kafka.config, sync=True)
+        with kafka:
+            before = len(synced)
+            login = {"sasl_mechanisms": "PLAIN", "sasl_username": "alice"}
+            produce(
+                kafka.bootstrap_servers,
+                "t",
+                [b"v"],
+                security_protocol="SASL_PLAINTEXT",
+                sasl_password="secret",
+                **login,
+            )
+            assert len(synced) > before
+            found = as_after_a_kill(tmp_path / "data", tmp_path / str(count))
+            assert values(found) == [b"v"] * count
+
+
+def test_a_disk_that_is_full_ends_the_server_and_nothing_is_acknowledged(tmp_path, monkeypatch):
+    def full(_fd: int, _pieces: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    kafka = cluster(tmp_path)
+    kafka.start()
+    try:
+        with Client(kafka.bootstrap_servers) as client:
+            client.produce("t", [b"kept"])
+            monkeypatch.setattr(data_dirs, "write_all", full)
+            with pytest.raises(Exception, match=r".") as refused:
+                client.produce("t", [b"lost"])
+            assert not isinstance(refused.value, AssertionError)
+    finally:
+        with pytest.raises(BaseExceptionGroup) as ended:
+            kafka.stop()
+    assert ended.group_contains(ServerError, match="No space left on device")
+    assert values(read_directory(tmp_path).image) == [b"kept"]
+
+
+def test_pieces_that_are_written_in_part_are_written_on(tmp_path, monkeypatch):
+    real = os.writev
+    monkeypatch.setattr(os, "writev", lambda fd, pieces: real(fd, [pieces[0][:2]]))
+    fd = os.open(tmp_path / "file", os.O_CREAT | os.O_WRONLY)
+    assert write_all(fd, [b"abcd", memoryview(b"efg"), b""]) == 7
+    os.close(fd)
+    assert (tmp_path / "file").read_bytes() == b"abcdefg"
+
+
+# -- compaction of the file ------------------------------------------------------------------------
+
+
+def test_a_long_file_is_written_anew_while_clients_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(data_dirs, "COMPACTION_BYTES_MIN", 50_000)
+    path = tmp_path / "data" / FILE
+    with cluster(tmp_path / "data") as kafka, Client(kafka.bootstrap_servers) as client:
+        kafka.create_topic("again", configs={"cleanup.policy": "compact"})
+        sent: list[bytes] = []
+        data_dir = kafka.server.data_dir
+        assert data_dir is not None
+
+        def goes_on() -> bool:
+            for _ in range(10):
+                client.produce("again", [Record(key=b"k", value=b"x" * 5000)])
+                sent.append(b"%d" % len(sent))
+                client.produce("t", [sent[-1]])
+            kafka.run_compaction("again")
+            return data_dir.generation >= 4
+
+        wait_until(goes_on)
+        found = as_after_a_kill(tmp_path / "data", tmp_path / "copy")
+        assert values(found) == sent
+        assert path.stat().st_size < len(sent) * 5000
+    with cluster(tmp_path / "data") as kafka:
+        assert [r.value for r in kafka.records("t")] == sent
+        (again,) = kafka.records("again")[-1:]
+        assert again.value == b"x" * 5000
