@@ -38,6 +38,14 @@ class ValidationError(Exception):
         self.reason = reason
 
 
+class UnknownFieldError(ValidationError):
+    """A field `name` that is none of the `known` ones."""
+
+    def __init__(self, path: str, name: str, known: Iterable[str]) -> None:
+        super().__init__(path, f"unknown field{nearest(name, known)}")
+        self.name = name
+
+
 class Range(NamedTuple):
     """Bounds of a number, inclusive."""
 
@@ -253,7 +261,7 @@ def _struct(data: object, type_: type[msgspec.Struct], path: str, depth: int) ->
     values: dict[str, object] = {}
     for key, value in data.items():
         if key not in fields:
-            raise ValidationError(f"{at}{key}", f"unknown field{nearest(str(key), fields)}")
+            raise UnknownFieldError(f"{at}{key}", str(key), fields)
         name, field_type, _ = fields[key]
         values[name] = _convert(value, field_type, f"{at}{key}", depth - 1)
     for key, (name, _, required) in fields.items():

@@ -1,4 +1,4 @@
-"""The Spark that would run here, and its Java."""
+"""The installed Spark, and its Java."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mockbroker.spark.versions import needs_of, parse_version
 JAVA_TIMEOUT_S = 60
 
 _CORE = re.compile(r"spark-core_(\d+\.\d+)-(.+)\.jar")
-# `java -version` says 17.0.15, 21, or 1.8.0_392 for what is called Java 8.
+# `java -version` prints 17.0.15, 21, or, for Java 8, 1.8.0_392.
 _JAVA = re.compile(r'version "(?:1\.)?(\d+)')
 
 
@@ -30,10 +30,10 @@ class Installation(NamedTuple):
 
 
 def find_spark(wanted: str | None = None) -> Installation:
-    """The Spark of SPARK_HOME, or the one that pyspark brings.
+    """The Spark of SPARK_HOME, or pyspark's own.
 
-    Raises SparkSetupError when there is none, when it is not of the version `wanted`, or when
-    SPARK_HOME and pyspark disagree: a driver of one version cannot talk to a JVM of another.
+    Raises SparkSetupError without a Spark, with another version than `wanted`, or when SPARK_HOME
+    and pyspark have different versions: driver and JVM must have the same.
     """
     python = _pyspark_version()
     home = os.environ.get("SPARK_HOME")
@@ -76,15 +76,19 @@ def _read(home: Path, whose: str) -> Installation:
 
 
 def check_java(spark_version: str) -> int:
-    """The major version of the Java that Spark would start. Raises SparkSetupError if it is
-    missing, or too old for this Spark.
+    """The major version of Java, from JAVA_HOME or else from the PATH, as Spark's scripts find it.
+
+    Raises SparkSetupError if Java is missing or too old for this Spark.
     """
     oldest = needs_of(spark_version).java
     remedy = f"install Java 17, and let JAVA_HOME or the PATH lead to it (Spark {spark_version} "
     remedy += f"runs on Java {oldest} or newer)"
-    program = _java()
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if program is None:
         raise SparkSetupError(f"there is no Java: {remedy}")
+    if not Path(program).is_file():
+        raise SparkSetupError(f"JAVA_HOME is {home}, which has no bin/java: {remedy}")
     try:
         done = subprocess.run(
             [program, "-version"],
@@ -97,17 +101,8 @@ def check_java(spark_version: str) -> int:
         raise SparkSetupError(f"{program} does not run ({error}): {remedy}") from None
     found = _JAVA.search(done.stderr + done.stdout)
     if done.returncode != 0 or found is None:
-        raise SparkSetupError(f"{program} does not say which Java it is: {remedy}")
+        raise SparkSetupError(f"{program} does not print its version: {remedy}")
     major = int(found.group(1))
     if major < oldest:
         raise SparkSetupError(f"{program} is Java {major}: {remedy}")
     return major
-
-
-def _java() -> str | None:
-    """The program that Spark's scripts would start: JAVA_HOME outranks the PATH."""
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        program = Path(home) / "bin" / "java"
-        return str(program) if program.is_file() else None
-    return shutil.which("java")

@@ -122,16 +122,16 @@ def test_what_is_no_java_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, status: int
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, says, status)))
-    with pytest.raises(SparkSetupError, match="does not say which Java it is"):
+    with pytest.raises(SparkSetupError, match="does not print its version"):
         check_java("4.0.0")
 
 
 def test_a_java_home_that_leads_nowhere_is_no_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark's scripts look there and nowhere else once it is set."""
+    """JAVA_HOME outranks the PATH, as in Spark's scripts."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(SparkSetupError, match=r"there is no Java: install Java 17.*JAVA_HOME"):
+    with pytest.raises(SparkSetupError, match=r"JAVA_HOME is .*no bin/java: install Java 17"):
         check_java("4.0.0")
 
 

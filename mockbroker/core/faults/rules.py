@@ -8,7 +8,8 @@ the cluster's clock.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
@@ -244,7 +245,8 @@ def parse_plan(data: object, default_name: str) -> Plan:
     if isinstance(data, Mapping) and "do" in data:
         rule = parse_rule(data, "", default_name)
         return Plan(rule.name, 0, (rule,))
-    known = cv.convert(data, PlanData, "")
+    with _placing(data, "rules[]."):
+        known = cv.convert(data, PlanData, "")
     name = _named(known.name or default_name, "name")
     if len(known.rules) > RULES_MAX:
         raise ValidationError("rules", f"a plan has at most {RULES_MAX} rules")
@@ -263,10 +265,11 @@ def parse_plan(data: object, default_name: str) -> Plan:
 
 def parse_rule(data: object, path: str, default_name: str) -> Rule:
     """One rule from plain data. Raises ValidationError that names the field."""
-    known = cv.convert(data, RuleData, path)
     at = f"{path}." if path else ""
+    with _placing(data, at):
+        known = cv.convert(data, RuleData, path)
+        do = _parse_do(known.do, f"{at}do", actions_only=False)
     name = _named(known.name or default_name, f"{at}name")
-    do = parse_do(known.do, f"{at}do", actions_only=False)
     from mockbroker.core.faults.checks import check_rule
 
     rule = Rule(name, known.match, known.when, do, known.priority, tuple(known.tags))
@@ -274,17 +277,52 @@ def parse_rule(data: object, path: str, default_name: str) -> Rule:
     return rule
 
 
-def parse_do(
+@contextmanager
+def _placing(data: object, at: str) -> Iterator[None]:
+    """Adds to the error for an unknown field where in the rule `data` at `at` it belongs."""
+    try:
+        yield
+    except cv.UnknownFieldError as error:
+        places = [place for place in _places(error.name, data, at) if place != error.path]
+        if not places:
+            raise
+        reason = f"unknown field; it belongs at {' or '.join(places)}"
+        raise ValidationError(error.path, reason) from None
+
+
+def _places(name: str, data: object, at: str) -> Iterator[str]:
+    """The paths at which a field of this name is valid."""
+    effects = _types(actions_only=False)
+    sections: dict[str, Iterable[str]] = {
+        at: cv.struct_fields(RuleData),
+        f"{at}match.": cv.struct_fields(Match),
+        f"{at}when.": cv.struct_fields(When),
+        f"{at}do.": effects,
+    }
+    done = data.get("do") if isinstance(data, Mapping) else None
+    for effect in done if isinstance(done, Mapping) else ():
+        if effect in effects:
+            sections[f"{at}do.{effect}."] = cv.struct_fields(effects[effect])
+    sections["timeline[]."] = cv.struct_fields(EntryData)
+    sections.setdefault("", cv.struct_fields(PlanData))
+    return (section + name for section, fields in sections.items() if name in fields)
+
+
+def _types(*, actions_only: bool) -> dict[str, type[msgspec.Struct]]:
+    """The arguments of actions, and perhaps of effects, by name."""
+    from mockbroker.core.actions import ACTIONS
+
+    types: dict[str, type[msgspec.Struct]] = {name: a.arguments for name, a in ACTIONS.items()}
+    return types if actions_only else {**types, **EFFECTS}
+
+
+def _parse_do(
     data: Mapping[str, object], path: str, *, actions_only: bool
 ) -> Mapping[str, msgspec.Struct]:
     """Effects and actions by name. Raises ValidationError that names the field."""
-    from mockbroker.core.actions import ACTIONS
-
     if not data:
         raise ValidationError(path, "say what to do")
-    types: dict[str, type[msgspec.Struct]] = {name: a.arguments for name, a in ACTIONS.items()}
-    if not actions_only:
-        types.update(EFFECTS)
+    types = _types(actions_only=actions_only)
     made: dict[str, msgspec.Struct] = {}
     for name, value in data.items():
         type_ = types.get(name)
@@ -293,7 +331,7 @@ def parse_do(
                 raise ValidationError(
                     f"{path}.{name}", "only actions on the cluster can be done here"
                 )
-            raise ValidationError(f"{path}.{name}", f"unknown field{cv.nearest(name, types)}")
+            raise cv.UnknownFieldError(f"{path}.{name}", name, types)
         made[name] = cv.convert(value, type_, f"{path}.{name}")
     return made
 
@@ -305,7 +343,7 @@ def _timeline(entries: list[EntryData], names: list[str]) -> tuple[Entry, ...]:
         if entry.after and entry.after not in names:
             hint = cv.nearest(entry.after, names)
             raise ValidationError(f"{path}.after", f"no rule {entry.after!r} in this plan{hint}")
-        do = parse_do(entry.do, f"{path}.do", actions_only=True)
+        do = _parse_do(entry.do, f"{path}.do", actions_only=True)
         timeline.append(Entry(entry.at, entry.after, do))
     return tuple(timeline)
 

@@ -1,20 +1,20 @@
-"""A Spark session that the jobs can run in: the one that is there, or one made here."""
+"""The Spark session of the jobs: the active one or a local one."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mockbroker.pipeline.spark.errors import JobError
+from mockbroker.spark.errors import SparkSetupError
+from mockbroker.spark.installation import check_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Bytes of Parquet that one task of a shuffle should have to deal with.
+# Bytes of Parquet for one task of a shuffle.
 TASK_BYTES = 8 << 20
 PARTITIONS_MAX = 400
 
@@ -39,10 +39,11 @@ def session(
 ) -> SparkSession:
     """The active session, as under spark-submit and in notebooks; without one, a local session.
 
-    `master` ("local[2]") and `memory` of the driver ("4g") count only where a session is made.
+    `master` ("local[2]") and `memory` of the driver ("4g") apply only to a local session.
     Raises JobError when PySpark or Java are missing.
     """
     try:
+        from pyspark import __version__
         from pyspark.sql import SparkSession
     except ImportError:
         raise JobError("PySpark is not installed: pip install 'mockbroker[spark]'") from None
@@ -50,11 +51,13 @@ def session(
     if active is not None:
         return active
     builder = SparkSession.builder.appName(app_name)
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has a JVM, and says where
-    if not submitted:
-        _check_java()
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it: a JVM runs already
+        try:
+            check_java(__version__)
+        except SparkSetupError as error:
+            raise JobError(str(error)) from None
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        # The name of this machine need not lead to an address that its own JVM can reach.
+        # The JVM may be unable to reach the address of this machine's own name.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.master(master or "local[*]")
         for name, value in SETTINGS.items():
@@ -67,28 +70,19 @@ def session(
         return builder.getOrCreate()
     except Exception as error:
         raise JobError(
-            f"Spark did not start: {str(error).strip().splitlines()[0]}; see what its JVM wrote "
-            "above, and whether Java 17 is the one that JAVA_HOME or the PATH lead to"
+            f"Spark did not start: {str(error).strip().splitlines()[0]}; see the output of its "
+            "JVM above, and check that JAVA_HOME or the PATH lead to Java 17"
         ) from error
 
 
 def fit(spark: SparkSession, input_bytes: int) -> int:
     """Set the number of partitions of a shuffle by the size of the input, and return it.
 
-    Spark's default of 200 makes a small audit slow, and a big one spill. With adaptive execution
-    the number is where it begins; Spark joins those that turn out small.
+    Spark's default of 200 makes a small audit slow and a big one spill. Adaptive execution begins
+    with this number and joins small partitions.
     """
     cores = spark.sparkContext.defaultParallelism
     wanted = max(cores, -(-input_bytes // TASK_BYTES))
     partitions = min(PARTITIONS_MAX, -(-wanted // cores) * cores)
     spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     return partitions
-
-
-def _check_java() -> None:
-    """Raises JobError unless Spark's scripts would find a Java: JAVA_HOME outranks the PATH."""
-    home = os.environ.get("JAVA_HOME")
-    if home and not (Path(home) / "bin" / "java").is_file():
-        raise JobError(f"JAVA_HOME is {home}, but there is no bin/java: let it lead to a Java 17")
-    if not home and shutil.which("java") is None:
-        raise JobError("there is no Java: install Java 17, or let JAVA_HOME or the PATH lead to it")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.faults.rules import parse_plan
-from mockbroker.core.validation import ValidationError, duration_ms
+from mockbroker.core.faults.effects.table import EFFECTS
+from mockbroker.core.faults.rules import EntryData, Match, RuleData, When, parse_plan
+from mockbroker.core.validation import ValidationError, duration_ms, struct_fields
 
 PRODUCE = {"api": "Produce"}
 LOSE = {"drop_reply": {}}
@@ -34,7 +35,18 @@ LOSE = {"drop_reply": {}}
         ),
         ({"do": {"error": {}}}, "do.error.code: this field is needed"),
         ({"do": {}}, "do: say what to do"),
-        ({"match": PRODUCE}, "match: unknown field"),
+        ({"match": PRODUCE}, "match: unknown field; it belongs at rules[].match"),
+        ({"do": LOSE, "times": 1}, "times: unknown field; it belongs at when.times"),
+        (
+            {"rules": [{"do": {"error": {"code": "NONE", "times": 1}}}]},
+            "rules[0].do.error.times: unknown field; it belongs at rules[0].when.times",
+        ),
+        ({"do": {"error": "NONE", "then": 1}}, "do.then: unknown field; known are: "),
+        (
+            {"do": {"drop_reply": {}, "then": "reset"}},
+            "do.then: unknown field; it belongs at do.drop_reply.then",
+        ),
+        ({"error": "NONE"}, "error: unknown field; it belongs at rules[].do.error"),
         ({"do": {"delay": "5 parsecs"}}, "'5 parsecs' is no duration; write 250 (ms) or \"5s\""),
         ({"do": {"delay": -1}}, "a duration cannot be negative: -1"),
         ({"do": {"delay": {}}}, "do.delay: give one of by, uniform and lognormal"),
@@ -179,3 +191,37 @@ def test_data_that_nests_without_end_is_refused() -> None:
         deep = {"client_id": deep}
     with pytest.raises(ValidationError):
         parse_plan({"match": deep, "do": LOSE}, "f")
+
+
+SECTIONS = {
+    "": struct_fields(RuleData),
+    "match": struct_fields(Match),
+    "when": struct_fields(When),
+    "do": EFFECTS,
+    "timeline[]": struct_fields(EntryData),
+}
+
+
+@pytest.mark.parametrize("wrong", SECTIONS)
+@pytest.mark.parametrize("right", SECTIONS)
+def test_the_error_for_a_field_in_a_wrong_section_names_the_right_one(
+    wrong: str, right: str
+) -> None:
+    """For all fields of rules, in a rule of a plan and in a timeline."""
+    for field in set(SECTIONS[right]) - set(SECTIONS[wrong]):
+        place = f"{right}.{field}" if right else field
+        if wrong == "timeline[]":
+            entry = {"do": {"stop_broker": 1}, field: {}}
+            data = {"rules": [{"do": LOSE}], "timeline": [entry]}
+            path, place = f"timeline[0].{field}", f"rules[].{place}"
+        else:
+            rule: dict[str, dict[str, object]] = {"do": dict(LOSE)}
+            (rule if not wrong else rule.setdefault(wrong, {}))[field] = {}
+            data = {"rules": [rule]}
+            path = f"rules[0].{wrong}.{field}" if wrong else f"rules[0].{field}"
+            place = place if right == "timeline[]" else f"rules[0].{place}"
+        with pytest.raises(ValidationError) as refused:
+            parse_plan(data, "p")
+        reason, _, places = refused.value.reason.partition("; it belongs at ")
+        assert (refused.value.path, reason) == (path, "unknown field")
+        assert place in places.split(" or ")

@@ -68,12 +68,12 @@ def test_a_record_is_not_missed_before_it_was_appended_or_after_it_was_removed()
 
 
 def test_between_two_answers_a_record_is_left_out() -> None:
-    """In one read span a bug, after a jump a report, after a seek or a rebalance nothing."""
+    """In one read span a bug, after a jump a report, after a reset or a rebalance nothing."""
     journal = Journal()
     journal.batch(10, 0, 9)
     journal.fetch(20, 0, 3, start="connection")
     journal.fetch(30, 4, 5)
-    journal.fetch(40, 6, 7, read_span=2, start="seek")
+    journal.fetch(40, 6, 7, read_span=2, start="reset")
     assert journal.brief("skip") == [("bug", 3, "connection:7", 20, 30)]
     journal.fetch(50, 8, 9, read_span=3, start="jump")
     assert journal.brief("skip") == [
