@@ -19,7 +19,6 @@ import authorization
 import checklist
 import command_line
 import configs
-import differences
 import errors
 import exhaustive
 import fault_tests
@@ -47,7 +46,6 @@ PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "classic-group.svg": group_states.picture,
     REFERENCE / "command-line.md": command_line.page,
     REFERENCE / "configs.md": configs.page,
-    REFERENCE / "differences.md": differences.page,
     REFERENCE / "errors.md": errors.page,
     APPENDIX / "exhaustive.md": exhaustive.page,
     REFERENCE / "http.md": admin_api.page,

@@ -18,7 +18,7 @@ INTRO = """
 
 The admin API under `/v1`, drawn from the OpenAPI document that `GET /openapi.json` returns. Beside
 it, `GET /healthz` returns the cluster's health and `GET /metrics` its counters in Prometheus' text
-format. [Control a cluster over HTTP](../howto/http.md) has examples.
+format. [Control a cluster over HTTP](../howto/serve.md#control-a-cluster-over-http) has examples.
 
 A request body is JSON. A field with `*` is required. An error is a problem document (RFC 9457)
 whose `field` names the wrong field. A request that fails changes nothing.

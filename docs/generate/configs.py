@@ -1,4 +1,4 @@
-"""The catalogue of configs that the cluster accepts."""
+"""The configs that the cluster accepts, and those whose defaults are not Kafka's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from markdown import page as join
 from markdown import table
 
 from mockbroker.core.configs.defs import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
+from mockbroker.core.configs.differences import DIFFERENCES
 
 CLIENTS = Path(__file__).resolve().parents[1] / "_data" / "client_configs.toml"
 
@@ -18,8 +19,17 @@ INTRO = """
 
 All accepted configs with Kafka's defaults. Set broker configs with `serve --config NAME=VALUE` or
 in the `[configs]` of a config file, topic configs with the topic, and all configs by any admin
-client. [Differences](differences.md) lists the defaults that differ from Kafka's. Configs of
-threads, disks and segment files are stored and described without effect.
+client. [Differences](#differences) lists the defaults that differ from Kafka's. Configs of threads,
+disks and segment files are stored and described without effect.
+"""
+
+INTRO_DIFFERENCES = """
+## Differences
+
+A cluster differs from Kafka on purpose where that helps tests. Each difference has a broker config.
+`mockbroker serve --strict`, `strict = true` in a config file and `Cluster(strict=True)` set all of
+them to Kafka's behaviour; `--config` sets one. [Limits](../explanation/limits.md) lists the
+differences without a config.
 """
 
 ONLY_CLIENTS = """
@@ -65,6 +75,11 @@ def page() -> str:
         table(header, (row[:4] for row in rows(GROUP_CONFIGS.values()))),
         "## Brokers",
         table((*header, "update mode"), rows(BROKER_CONFIGS.values())),
+        INTRO_DIFFERENCES,
+        table(
+            ("config", "here", "as in Kafka", "what differs"),
+            [(f"`{d.config}`", f"`{d.ours}`", f"`{d.kafka}`", d.what) for d in DIFFERENCES],
+        ),
         ONLY_CLIENTS,
         table(
             ("name", "who", "what brokers see"),

@@ -34,8 +34,8 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-# Pages whose examples are run elsewhere: in tests/spark, all on one session of Spark.
-ELSEWHERE = {"docs/howto/spark.md", "docs/howto/spark-faults.md"}
+# Pages whose examples run in tests/spark, on one session of Spark.
+ELSEWHERE = {"docs/howto/spark.md"}
 
 RUNNABLE = [
     page
@@ -47,16 +47,14 @@ RUNNABLE = [
 
 # Rows of the checklist that the examples of a page show.
 SHOWN = {
-    "docs/cookbook/answers.md": ("S91", "S278", "S279"),
-    "docs/cookbook/cluster.md": ("S69", "S74", "S87", "S128", "S136", "S254"),
-    "docs/cookbook/commits.md": ("S127", "S177", "S184"),
-    "docs/cookbook/groups.md": ("S180", "S212", "S216", "S223"),
-    "docs/cookbook/producing.md": ("S104",),
-    "docs/cookbook/refused.md": ("S53", "S75", "S107", "S245"),
-    "docs/howto/applications.md": ("S341", "S344", "S345"),
+    "docs/cookbook/clients.md": ("S53", "S75", "S91", "S104", "S107", "S245", "S278", "S279"),
+    "docs/cookbook/cluster.md": (
+        "S69", "S74", "S87", "S127", "S128", "S136", "S177", "S180", "S184", "S212", "S216", "S223",
+        "S254",
+    ),  # fmt: skip
+    "docs/howto/applications.md": ("S258", "S265", "S341", "S342", "S344", "S345"),
     "docs/explanation/questions.md": ("S185", "S340", "S349", "S351", "S352"),
     "docs/explanation/exactly-once.md": ("S172", "S246", "S249", "S255"),
-    "docs/howto/exactly-once.md": ("S258", "S265", "S342"),
 }
 
 

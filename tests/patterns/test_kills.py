@@ -44,7 +44,7 @@ class Alone(Consumer):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_results_and_offsets_in_one_database(kafka: Cluster, tmp_path: Path, seed: int) -> None:
     """A hundred kills."""
-    example = module("howto/exactly-once.md", "test_sqlite.py", "orders.py")
+    example = module("howto/applications.md", "test_sqlite.py", "orders.py")
     example.Consumer = Alone  # type: ignore[attr-defined]
     orders = [f"order {n}" for n in range(120)]
     example.write(kafka, "orders", orders)
@@ -93,7 +93,7 @@ async def work_until_killed(worker: Any, chance: random.Random, payments: int) -
 @pytest.mark.parametrize("seed", SEEDS)
 def test_results_and_snapshots_in_one_transaction(kafka: Cluster, seed: int) -> None:
     """Fifty kills. Downstream, read_committed gets each sum once; what was aborted is there too."""
-    example = impatient(module("howto/exactly-once.md", "worker.py"))
+    example = impatient(module("howto/applications.md", "worker.py"))
     payments = 100
     chance = random.Random(seed)
 

@@ -290,7 +290,7 @@ def test_duplicates_of_an_at_least_once_writer_are_dropped_by_their_key(
 def test_the_example_of_the_docs_reads_what_is_committed(steps: SparkKafka) -> None:
     steps.kafka.create_topic("bills")
     bills = Log(steps.kafka, "bills")
-    read_bills = doc_examples.module("howto/exactly-once.md", "read_bills.py").read_bills
+    read_bills = doc_examples.module("howto/applications.md", "read_bills.py").read_bills
     frame = read_bills(steps.spark, steps.kafka.bootstrap_servers)
     found: list[list[tuple[object, ...]]] = []
 

@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.java
 
-PAGE = "howto/exactly-once.md"
+PAGE = "howto/applications.md"
 PARTITIONS = 2
 
 

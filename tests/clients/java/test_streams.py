@@ -26,7 +26,7 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.java
 
-PAGE = "howto/exactly-once.md"
+PAGE = "howto/applications.md"
 LINES, COUNTS = "lines", "counts"
 PARTITIONS = 2
 STORE = "word-count-KSTREAM-AGGREGATE-STATE-STORE-0000000003"
