@@ -17,10 +17,10 @@ from mockbroker.cli.progress import Steps, steps
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mockbroker.pipeline.duck.session import Session
+    from mockbroker.pipeline.duck.session import DuckSession
     from mockbroker.pipeline.findings import Finding
     from mockbroker.pipeline.report.model import Report, Row
-    from mockbroker.pipeline.store import Store
+    from mockbroker.pipeline.store import RunStore
 
 # What the exit code says; see mockbroker.pipeline.report.model.
 NO_VERDICT = 2
@@ -181,7 +181,7 @@ def _judged(
 
 
 def _judged_by_spark(
-    store: Store, memory: str | None, progress: Steps, incomplete: bool
+    store: RunStore, memory: str | None, progress: Steps, incomplete: bool
 ) -> list[Finding]:
     from mockbroker.pipeline.findings import ANOMALIES, FINDING_COLUMNS, Finding
 
@@ -290,7 +290,7 @@ for _name, _help in (
 @contextmanager
 def _tables(
     directory: Path, runs: Sequence[str] | None, memory: str | None, incomplete: bool
-) -> Iterator[tuple[Store, Session]]:
+) -> Iterator[tuple[RunStore, DuckSession]]:
     """The store, checked, and DuckDB over it."""
     from mockbroker.pipeline.duck import open_session
     from mockbroker.pipeline.store import open_store

@@ -23,7 +23,7 @@ from mockbroker.core.actions import ACTIONS
 from mockbroker.core.errors import ActionError, ApiError, ConfigError, first_error
 from mockbroker.core.faults.engine import engine_of
 from mockbroker.core.faults.errors import NameTakenError
-from mockbroker.core.faults.rules import Plan
+from mockbroker.core.faults.rules import FaultPlan
 from mockbroker.core.journal.filters import EventMatcher
 from mockbroker.core.journal.reader import JournalReader
 from mockbroker.core.journal.verify import Expectation, JournalGapError, explain, one_line, verify
@@ -91,7 +91,7 @@ class Run:
         name, arguments = value
         self._cluster.perform(ACTIONS[name], arguments)
 
-    async def faults(self, plan: Plan) -> None:
+    async def faults(self, plan: FaultPlan) -> None:
         engine_of(self._cluster).add(plan)
 
     async def clear_faults(self, value: bool) -> None:

@@ -22,7 +22,7 @@ import msgspec
 
 from mockbroker.cli.config_file import ConfigFile, ListenerEntry, server_config
 from mockbroker.core.actions import parse_action
-from mockbroker.core.faults.rules import Plan, parse_plan
+from mockbroker.core.faults.rules import FaultPlan, parse_plan
 from mockbroker.core.journal.filters import EventMatcher, Filter
 from mockbroker.core.journal.verify import Expectation, parse_expectation
 from mockbroker.core.validation import Ms, Range, ValidationError, convert, to_data
@@ -75,7 +75,7 @@ class Scenario(NamedTuple):
 
     name: str
     config: ServerConfig
-    plan: Plan | None
+    plan: FaultPlan | None
     steps: tuple[ScenarioStep, ...]
     checks: tuple[Expectation, ...]
 
@@ -106,7 +106,7 @@ def _config(data: dict[str, object]) -> ServerConfig:
     return server_config(file)
 
 
-def _plan(data: object, path: str) -> Plan:
+def _plan(data: object, path: str) -> FaultPlan:
     try:
         return parse_plan(data, DEFAULT_PLAN)
     except ValidationError as error:

@@ -87,7 +87,7 @@ def event_columns() -> dict[str, str]:
     return {name: SPARK_TYPES[_KINDS.get(name) or KINDS[name]] for name in names}
 
 
-class Settings(NamedTuple):
+class SourceSettings(NamedTuple):
     """The options of one source, checked."""
 
     url: str
@@ -97,7 +97,7 @@ class Settings(NamedTuple):
     batch_entries: int
 
 
-def settings_of(options: Mapping[str, str]) -> Settings:
+def settings_of(options: Mapping[str, str]) -> SourceSettings:
     """The options, checked. Raises SourceError that names a wrong one."""
     given = {name.lower(): value for name, value in options.items()}
     known = {name.lower(): name for name in OPTIONS}
@@ -119,7 +119,7 @@ def settings_of(options: Mapping[str, str]) -> Settings:
     entries = given.get("maxentriesperbatch", str(DEFAULT_BATCH))
     if not entries.isdigit() or int(entries) < 1:
         raise SourceError(f'option "maxEntriesPerBatch": {entries!r} is not a number from 1')
-    return Settings(url, given.get("token", ""), table, starting, int(entries))
+    return SourceSettings(url, given.get("token", ""), table, starting, int(entries))
 
 
 class MockbrokerDataSource(DataSource):
@@ -155,7 +155,7 @@ class SeqRange(InputPartition):  # type: ignore[misc, unused-ignore]
 class BatchReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
     """All entries that the journal holds when it is read."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -168,7 +168,7 @@ class BatchReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
 class StreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
     """The journal as it grows; for versions of Spark that do not pass the start of a batch."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
         self._planned: int | None = None  # up to where batches were planned
 
@@ -216,21 +216,21 @@ class AdmittedStreamReader(StreamReader, SupportsTriggerAvailableNow):
 # -- the admin API ---------------------------------------------------------------------------------
 
 
-def start_of(settings: Settings) -> int:
+def start_of(settings: SourceSettings) -> int:
     """The entry behind which to begin."""
     if settings.starting == "latest":
         return last_seq(settings)
     return 0 if settings.starting == "earliest" else int(settings.starting)
 
 
-def last_seq(settings: Settings) -> int:
+def last_seq(settings: SourceSettings) -> int:
     """The number of the newest entry."""
     page = json.loads(_get(settings, "/v1/journal", after=2**62, limit=1, messages="false"))
     last: int = page["last_seq"]
     return last
 
 
-def rows_between(settings: Settings, after: int, up_to: int | None) -> Iterator[Any]:
+def rows_between(settings: SourceSettings, after: int, up_to: int | None) -> Iterator[Any]:
     """The rows between two entries: tuples of events, or batches of a table."""
     if settings.table == EVENTS:
         return _events_between(settings, after, up_to)
@@ -238,7 +238,7 @@ def rows_between(settings: Settings, after: int, up_to: int | None) -> Iterator[
 
 
 def _events_between(
-    settings: Settings, after: int, up_to: int | None
+    settings: SourceSettings, after: int, up_to: int | None
 ) -> Iterator[tuple[object, ...]]:
     up_to = last_seq(settings) if up_to is None else up_to
     columns = event_columns()
@@ -260,7 +260,9 @@ def _row(event: dict[str, Any], columns: Iterable[str]) -> tuple[object, ...]:
     return tuple(fields.get(name) for name in columns)
 
 
-def _table_between(settings: Settings, after: int, up_to: int | None) -> Iterator[pa.RecordBatch]:
+def _table_between(
+    settings: SourceSettings, after: int, up_to: int | None
+) -> Iterator[pa.RecordBatch]:
     from mockbroker.pipeline.convert.memory import table_between
     from mockbroker.pipeline.spool.format import decode, whole
 
@@ -268,7 +270,7 @@ def _table_between(settings: Settings, after: int, up_to: int | None) -> Iterato
     return table_between(entries, settings.table, after, up_to)
 
 
-def _get(settings: Settings, path: str, **query: object) -> bytes:
+def _get(settings: SourceSettings, path: str, **query: object) -> bytes:
     url = settings.url + path + ("?" + urlencode(query) if query else "")
     headers = {"authorization": f"Bearer {settings.token}"} if settings.token else {}
     try:

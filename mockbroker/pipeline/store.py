@@ -34,7 +34,7 @@ class StoreError(Exception):
 
 
 @dataclass(frozen=True)
-class Run:
+class RunManifest:
     """One run's manifest. Times of the cluster in ms, real times in ns since the epoch; -1 where
     not known. `rows` counts the rows of each table that has any. `complete` is false while the
     broker runs, and stays so when it was not stopped cleanly; `reason` then says more.
@@ -54,10 +54,10 @@ class Run:
     rows: Mapping[str, int] = field(default_factory=dict)
 
 
-class Store:
+class RunStore:
     """The runs of a directory, or some of them. Made by `open_store`."""
 
-    def __init__(self, path: Path, runs: Sequence[Run]) -> None:
+    def __init__(self, path: Path, runs: Sequence[RunManifest]) -> None:
         self.path = path
         self.runs = tuple(runs)
 
@@ -83,7 +83,7 @@ class Store:
             for table in TABLES:
                 self._check_table(run, table)
 
-    def _check_table(self, run: Run, table: str) -> None:
+    def _check_table(self, run: RunManifest, table: str) -> None:
         found = sum(_checked_rows(file, table) for file in parts(self.path, table, run.run))
         wanted = run.rows.get(table, 0)
         if found < wanted or (run.complete and found != wanted):
@@ -93,7 +93,7 @@ class Store:
             )
 
 
-def open_store(path: Path | str, runs: Iterable[str] | None = None) -> Store:
+def open_store(path: Path | str, runs: Iterable[str] | None = None) -> RunStore:
     """The runs of a directory, or those that are named. Opens no table: see `Store.check`.
 
     Raises StoreError when it is no such directory, when a run is not there, or when a newer
@@ -119,10 +119,10 @@ def open_store(path: Path | str, runs: Iterable[str] | None = None) -> Store:
     for name in wanted:
         if name not in known:
             raise StoreError(f"{path} has no run {name}; it has {', '.join(known)}")
-    return Store(path, [read_manifest(known[name]) for name in wanted])
+    return RunStore(path, [read_manifest(known[name]) for name in wanted])
 
 
-def read_manifest(file: Path) -> Run:
+def read_manifest(file: Path) -> RunManifest:
     """A run's manifest. Raises StoreError when it is none, or from a newer mockbroker."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -138,12 +138,14 @@ def read_manifest(file: Path) -> Run:
     if not isinstance(data.get("rows", {}), dict):
         raise StoreError(f"{file} is no manifest of a run (rows is no mapping); {_AGAIN}")
     try:
-        return Run(**{name: data[name] for name in data if name in Run.__dataclass_fields__})
+        return RunManifest(
+            **{name: data[name] for name in data if name in RunManifest.__dataclass_fields__}
+        )
     except TypeError as error:
         raise StoreError(f"{file} is no manifest of a run ({_said(error)}); {_AGAIN}") from None
 
 
-def write_manifest(directory: Path, run: Run) -> None:
+def write_manifest(directory: Path, run: RunManifest) -> None:
     """Replace the manifest atomically."""
     file = directory / RUNS / f"{run.run}.json"
     file.parent.mkdir(parents=True, exist_ok=True)

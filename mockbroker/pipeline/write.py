@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.pipeline.store import (
     RUNS,
     UNFINISHED,
-    Run,
+    RunManifest,
     StoreError,
     arrow,
     arrow_schema,
@@ -66,7 +66,7 @@ class TableWriter:
         self._tables: dict[str, _TableFiles] = {}
         self._closed = False
         self._at: tuple[int, int, int] | None = None
-        self._manifest = Run(run, mockbroker_version=_version(), cluster_id=cluster_id)
+        self._manifest = RunManifest(run, mockbroker_version=_version(), cluster_id=cluster_id)
         if (self.directory / RUNS / f"{run}.json").exists():
             if not replace:
                 raise StoreError(
@@ -79,7 +79,7 @@ class TableWriter:
             raise StoreError(f"cannot write into {self.directory}: {error.strerror}") from None
 
     @property
-    def manifest(self) -> Run:
+    def manifest(self) -> RunManifest:
         """The run's manifest, as it is written next."""
         return self._manifest
 
@@ -108,7 +108,7 @@ class TableWriter:
             files.roll()
         self._write_manifest()
 
-    def close(self, *, complete: bool = True, reason: str = "") -> Run:
+    def close(self, *, complete: bool = True, reason: str = "") -> RunManifest:
         """End the run and return its manifest; `reason` says why it is not complete."""
         for files in self._tables.values():
             files.roll()

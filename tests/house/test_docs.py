@@ -49,9 +49,20 @@ RUNNABLE = [
 SHOWN = {
     "docs/cookbook/clients.md": ("S53", "S75", "S91", "S104", "S107", "S245", "S278", "S279"),
     "docs/cookbook/cluster.md": (
-        "S69", "S74", "S87", "S127", "S128", "S136", "S177", "S180", "S184", "S212", "S216", "S223",
+        "S69",
+        "S74",
+        "S87",
+        "S127",
+        "S128",
+        "S136",
+        "S177",
+        "S180",
+        "S184",
+        "S212",
+        "S216",
+        "S223",
         "S254",
-    ),  # fmt: skip
+    ),
     "docs/howto/applications.md": ("S258", "S265", "S341", "S342", "S344", "S345"),
     "docs/explanation/questions.md": ("S185", "S340", "S349", "S351", "S352"),
     "docs/explanation/exactly-once.md": ("S172", "S246", "S249", "S255"),

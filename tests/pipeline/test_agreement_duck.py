@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker.pipeline.duck import Session, judge
+from mockbroker.pipeline.duck import DuckSession, judge
 from mockbroker.pipeline.findings import ANOMALIES, Finding
 from mockbroker.pipeline.tables import TABLES
 from tests.pipeline.flat import write_flat
@@ -21,7 +21,7 @@ def test_duckdb_agrees_with_the_oracle_on_every_history(tmp_path: Path) -> None:
     """Every finding with its verdict, place, subject, evidence and rule; none twice."""
     stories = [made(number).story for number in range(HISTORIES)]
     write_flat(stories, tmp_path)
-    with Session() as session:
+    with DuckSession() as session:
         for table in TABLES:
             session.connection.execute(
                 f"CREATE VIEW {table} AS FROM read_parquet('{tmp_path / table}.parquet')"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mockbroker.pipeline.store import Run, StoreError, open_store, parts, read_manifest
+from mockbroker.pipeline.store import RunManifest, StoreError, open_store, parts, read_manifest
 from mockbroker.pipeline.tables import TABLES, duckdb_columns
 from mockbroker.pipeline.write import TableWriter
 
@@ -104,7 +104,7 @@ def test_until_it_is_closed_a_run_is_not_complete_and_what_was_rolled_can_be_rea
     writer.describe(last_seq=9, ended_virtual_ms=5)
     done = writer.close()
     assert (done.complete, done.last_seq, done.rows) == (True, 9, {"gaps": 2})
-    assert isinstance(done, Run)
+    assert isinstance(done, RunManifest)
     assert done == open_store(tmp_path).runs[0]
     open_store(tmp_path).check()
     assert not (tmp_path / "_tmp").exists()

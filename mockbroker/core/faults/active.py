@@ -11,8 +11,8 @@ from mockbroker.core.faults.checks import effective_api_keys
 from mockbroker.core.faults.effects.connections import is_at_accept
 from mockbroker.core.faults.facts import Facts
 from mockbroker.core.faults.matching import Matcher
-from mockbroker.core.faults.rules import Plan, Rule, api_name
-from mockbroker.core.faults.when import Trigger
+from mockbroker.core.faults.rules import FaultPlan, Rule, api_name
+from mockbroker.core.faults.when import RuleTrigger
 from mockbroker.core.ids import IdSource
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FINAL = frozenset(("error", "drop_request", "record_errors"))
 
 
 # What a rule is evaluated for: clients' requests, connections at accept, requests between brokers.
-Scope = Literal["request", "connection", "hop"]
+RuleScope = Literal["request", "connection", "hop"]
 
 
 class Hit(NamedTuple):
@@ -38,7 +38,7 @@ class Hit(NamedTuple):
     broker: int
 
 
-class Explanation(NamedTuple):
+class RuleExplanation(NamedTuple):
     """Why a rule fired or did not: how many requests were looked at, how many matched, how often
     each condition was the first that did not hold, and the same for the parts of `when`.
     """
@@ -94,7 +94,7 @@ class ActiveRule:
     def __init__(
         self,
         rule: Rule,
-        plan: Plan,
+        plan: FaultPlan,
         order: int,
         engine: FaultEngine,
         runtime: Runtime,
@@ -110,13 +110,13 @@ class ActiveRule:
         self.stream = stream_of(plan.seed, rule.name)
         self.actions = {name: each for name, each in rule.do.items() if name in ACTIONS}
         self.effects = {name: each for name, each in rule.do.items() if name not in ACTIONS}
-        self.scope: Scope = "request"
+        self.scope: RuleScope = "request"
         if rule.match.is_for_hops:
             self.scope = "hop"
         elif any(map(is_at_accept, self.effects.values())):
             self.scope = "connection"
         self.final = not FINAL.isdisjoint(self.effects)
-        self.trigger = Trigger(rule, plan, self.matcher, self.stream, runtime, states, engine)
+        self.trigger = RuleTrigger(rule, plan, self.matcher, self.stream, runtime, states, engine)
         self.hits = 0
         self.matched = 0
         self.last: Hit | None = None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mockbroker.core.faults.facts import Facts, KnownTopics, Surroundings
 from mockbroker.core.faults.matching import ENTITIES
 from mockbroker.core.faults.paths import request_shape
-from mockbroker.core.faults.rows import Rows, every, request_rows
+from mockbroker.core.faults.rows import RowArray, every, request_rows
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.declare import PRODUCER_ID, TOPIC_NAME, Entity
 from mockbroker_protocol.entities import mentions, plain_fields
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KEYS_MAX = 4096
 _FETCH = int(ApiKey.FETCH)
 
-Key = Callable[[Any], Hashable]
+RequestKey = Callable[[Any], Hashable]
 
 # Conditions with one result for every request of a connection, client id and API version.
 OF_CONNECTIONS = frozenset(
@@ -168,12 +168,12 @@ def _second(first: _OfConnection, facts: Facts) -> _Matches:
 # -- keys of requests ------------------------------------------------------------------------------
 
 
-def request_key(api_key: int, version: int, names: set[str]) -> Key | None:
+def request_key(api_key: int, version: int, names: set[str]) -> RequestKey | None:
     """A function that reads off a request all that the conditions of these names look at.
 
     None where they look at nothing. The function returns None for a request without a key.
     """
-    keys: list[Key] = []
+    keys: list[RequestKey] = []
     for name in sorted(names - _OF_TARGETS):
         key = _key_of(api_key, version, name)
         if key is not None:
@@ -198,7 +198,7 @@ def _no_key(_: Any) -> Hashable:
     return None
 
 
-def _key_of(api_key: int, version: int, name: str) -> Key | None:
+def _key_of(api_key: int, version: int, name: str) -> RequestKey | None:
     """Reads what one condition looks at; None if the API has nothing of the kind."""
     kind = ENTITIES.get(name)
     if kind is PRODUCER_ID or (kind is None and name not in _FIELDS):
@@ -213,7 +213,7 @@ def _key_of(api_key: int, version: int, name: str) -> Key | None:
     return lambda request: (field(request),)  # None stands for no key
 
 
-def _entities_key(api_key: int, version: int, kind: Entity) -> Key | None:
+def _entities_key(api_key: int, version: int, kind: Entity) -> RequestKey | None:
     fields = plain_fields(request_shape(api_key), version, kind)
     if fields == ():
         return None
@@ -224,7 +224,7 @@ def _entities_key(api_key: int, version: int, kind: Entity) -> Key | None:
     return lambda request: tuple([each.value for each in mentions(request, version, kinds)])
 
 
-def _targets_key(api_key: int) -> Key | None:
+def _targets_key(api_key: int) -> RequestKey | None:
     """The topics and partitions as they stand in a request."""
     if api_key == _FETCH:
         return _no_key  # an incremental one does not say what it is about
@@ -238,7 +238,7 @@ def _targets_key(api_key: int) -> Key | None:
     return _no_key
 
 
-def _rows_key(topics: Rows) -> Key:
+def _rows_key(topics: RowArray) -> RequestKey:
     """The rows of one array of topics; null, which may mean every topic, is a key of its own."""
     rows = attrgetter(topics.path[0])
     named = [name for name in (topics.name, topics.topic_id) if name]

@@ -25,7 +25,7 @@ class RuledClientLinks:
         """Let nothing through from the clients, by a plan of its own."""
         from mockbroker.core.faults.effects.connections import CutOff
         from mockbroker.core.faults.engine import engine_of
-        from mockbroker.core.faults.rules import Match, Plan, Rule, When
+        from mockbroker.core.faults.rules import FaultPlan, Match, Rule, When
 
         engine = engine_of(self._cluster)
         number = 1
@@ -34,7 +34,7 @@ class RuledClientLinks:
         name = f"{CUT_CLIENTS}-{number}"
         match = Match(broker=nodes, **clients)
         effect = {"cut_off": CutOff(both_ways=both_ways)}
-        engine.add(Plan(name, 0, (Rule(name, match, When(), effect, priority=CUT_PRIORITY),)))
+        engine.add(FaultPlan(name, 0, (Rule(name, match, When(), effect, priority=CUT_PRIORITY),)))
 
     def heal(self) -> None:
         """Take these plans away."""

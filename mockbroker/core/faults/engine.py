@@ -15,22 +15,22 @@ import msgspec
 
 from mockbroker.core.actions import ACTIONS
 from mockbroker.core.errors import ActionError, ApiError
-from mockbroker.core.faults.active import ActiveRule, Explanation
+from mockbroker.core.faults.active import ActiveRule, RuleExplanation
 from mockbroker.core.faults.buckets import Bucket
 from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
 from mockbroker.core.faults.facts import Facts, Surroundings
 from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.partial import Selection
-from mockbroker.core.faults.rules import Entry, Plan
+from mockbroker.core.faults.rules import FaultPlan, TimelineEntry
 from mockbroker.core.faults.when import first_of_states
 from mockbroker.core.validation import ValidationError
 
 __all__ = [
     "ActiveRule",
     "Decision",
-    "Explanation",
     "FaultEngine",
     "Fired",
+    "RuleExplanation",
     "RuledCluster",
     "engine_of",
 ]
@@ -89,7 +89,7 @@ class FaultEngine:
         self._runtime = runtime
         self._cluster = cluster
         self._states = None if cluster is None else cluster.live_states
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[str, FaultPlan] = {}
         self._rules: dict[str, ActiveRule] = {}
         self._order = 0
         self._buckets: dict[int, Bucket] = {}
@@ -106,7 +106,7 @@ class FaultEngine:
 
     # -- plans -------------------------------------------------------------------------------------
 
-    def add(self, plan: Plan) -> list[ActiveRule]:
+    def add(self, plan: FaultPlan) -> list[ActiveRule]:
         """Put a plan in force, whole or not at all.
 
         Raises NameTakenError, and ValidationError for what needs a cluster where there is none.
@@ -126,7 +126,7 @@ class FaultEngine:
         self._attach()
         return added
 
-    def _check_names(self, plan: Plan) -> None:
+    def _check_names(self, plan: FaultPlan) -> None:
         if plan.name in self._plans:
             raise NameTakenError(f"there is a plan {plan.name!r} already")
         for rule in plan.rules:
@@ -206,7 +206,7 @@ class FaultEngine:
     # -- reading -----------------------------------------------------------------------------------
 
     @property
-    def plans(self) -> dict[str, Plan]:
+    def plans(self) -> dict[str, FaultPlan]:
         """The plans in force, by name."""
         return dict(self._plans)
 
@@ -225,11 +225,11 @@ class FaultEngine:
             found = self._rules[plan.rules[0].name]
         return found
 
-    def explain(self, name: str) -> Explanation:
+    def explain(self, name: str) -> RuleExplanation:
         """Why a rule fired or did not. Raises UnknownNameError."""
         return self.explain_rule(self.rule(name))
 
-    def explain_rule(self, active: ActiveRule) -> Explanation:
+    def explain_rule(self, active: ActiveRule) -> RuleExplanation:
         """The same for a rule that need not be in force any more."""
         for bucket in self._buckets.values():
             bucket.add_failures()
@@ -249,7 +249,7 @@ class FaultEngine:
                 if count > 0:
                     failed[reason] = failed.get(reason, 0) + count
         stopped = dict(active.trigger.stopped)
-        return Explanation(active.name, evaluated, active.matched, active.hits, failed, stopped)
+        return RuleExplanation(active.name, evaluated, active.matched, active.hits, failed, stopped)
 
     @staticmethod
     def _reaches(rule: ActiveRule, api_key: int) -> bool:
@@ -370,7 +370,7 @@ class FaultEngine:
             else:
                 self._tell("action", cause, (name, arguments))
 
-    def _start_timeline(self, plan: Plan) -> None:
+    def _start_timeline(self, plan: FaultPlan) -> None:
         for entry in plan.timeline:
             if entry.after:
                 rule = self._rules[entry.after]
@@ -378,7 +378,7 @@ class FaultEngine:
             else:
                 self._schedule(plan, entry)
 
-    def _schedule(self, plan: Plan, entry: Entry) -> None:
+    def _schedule(self, plan: FaultPlan, entry: TimelineEntry) -> None:
         if plan.name not in self._plans:
             return
         timers = self._runtime.timers
@@ -391,7 +391,7 @@ class FaultEngine:
             observer(what, cause, details)
 
 
-def _check_without_cluster(plan: Plan) -> None:
+def _check_without_cluster(plan: FaultPlan) -> None:
     """Raise ValidationError for what needs a cluster in this process."""
     for number, rule in enumerate(plan.rules):
         path = f"rules[{number}]"

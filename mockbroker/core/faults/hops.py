@@ -142,7 +142,7 @@ class HopInterceptor:
         ):
             facts = HopFacts(cluster, hop, request, seq)
             decisions = engine.evaluate_hop(facts)
-        intercepted = hop.intercepted = InterceptedHop(
+        intercepted = hop.intercepted = FaultedHop(
             cluster, engine, hop, request, seq, facts, decisions
         )
         intercepted.set_out()
@@ -157,7 +157,7 @@ def intercept_hops(cluster: ClusterState, engine: FaultEngine | None) -> None:
     cluster.controller.heartbeats.reconcile()
 
 
-class InterceptedHop:
+class FaultedHop:
     """The way of one hop, with what rules do to it."""
 
     __slots__ = (

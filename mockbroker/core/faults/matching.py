@@ -40,7 +40,7 @@ ENTITIES: dict[str, Entity] = {
 _ALL_ACKS = "all"
 
 
-class Condition(NamedTuple):
+class MatchCondition(NamedTuple):
     """One condition on a request, under the name of its field in `match`."""
 
     name: str
@@ -67,7 +67,7 @@ class Matcher:
 
     def add(self, name: str, holds: Predicate) -> None:
         """Add a condition."""
-        self.live = (*self.live, Condition(name, holds))
+        self.live = (*self.live, MatchCondition(name, holds))
 
     def failed(self, facts: Facts) -> str | None:
         """The name of the first condition that does not hold; None when all do."""
@@ -173,92 +173,96 @@ def _numbers(given: int | list[int]) -> frozenset[int]:
 
 def _conditions(
     match: Match, path: str, wanted_targets: _TargetFilter | None
-) -> Iterable[Condition]:
+) -> Iterable[MatchCondition]:
     yield from _plain_conditions(match, path)
     if wanted_targets is not None:
         if match.topic is not None or match.topic_id is not None:
             name = "topic" if match.topic is not None else "topic_id"
-            yield Condition(name, lambda facts: any(map(wanted_targets.topic, facts.targets)))
+            yield MatchCondition(name, lambda facts: any(map(wanted_targets.topic, facts.targets)))
         if match.partition is not None:
-            yield Condition("partition", lambda facts: any(map(wanted_targets.both, facts.targets)))
+            yield MatchCondition(
+                "partition", lambda facts: any(map(wanted_targets.both, facts.targets))
+            )
     yield from _request_conditions(match, path)
 
 
-def _live_conditions(match: Match, path: str) -> Iterable[Condition]:
+def _live_conditions(match: Match, path: str) -> Iterable[MatchCondition]:
     """The conditions that are evaluated for each request."""
     for field_path, wanted in (match.where or {}).items():
         yield _where(field_path, wanted, f"{path}.where.{field_path}")
     if isinstance(match.connection, NthConnection):
-        yield Condition("connection", _NthConnectionMatcher(match.connection.nth))
+        yield MatchCondition("connection", _NthConnectionMatcher(match.connection.nth))
 
 
-def _plain_conditions(match: Match, path: str) -> Iterable[Condition]:
+def _plain_conditions(match: Match, path: str) -> Iterable[MatchCondition]:
     """Conditions on the header and the connection."""
     if match.from_broker is not None:
         senders = _numbers(match.from_broker)
-        yield Condition("from_broker", lambda facts: facts.from_broker in senders)
+        yield MatchCondition("from_broker", lambda facts: facts.from_broker in senders)
     if match.to_broker is not None:
         receivers = _numbers(match.to_broker)
-        yield Condition("to_broker", lambda facts: facts.to_broker in receivers)
+        yield MatchCondition("to_broker", lambda facts: facts.to_broker in receivers)
     if match.broker is not None:
         brokers = _numbers(match.broker)
-        yield Condition("broker", lambda facts: facts.broker.node_id in brokers)
+        yield MatchCondition("broker", lambda facts: facts.broker.node_id in brokers)
     if match.api_version is not None:
         version = version_matcher(match.api_version, f"{path}.api_version")
-        yield Condition("api_version", lambda facts: version(facts.api_version))
+        yield MatchCondition("api_version", lambda facts: version(facts.api_version))
     if match.client_id is not None:
         client = text_matcher(match.client_id, f"{path}.client_id")
-        yield Condition("client_id", lambda facts: client(facts.client_id))
+        yield MatchCondition("client_id", lambda facts: client(facts.client_id))
     if isinstance(match.connection, int | list):
         ids = _numbers(match.connection)
-        yield Condition("connection", lambda facts: facts.connection.id in ids)
+        yield MatchCondition("connection", lambda facts: facts.connection.id in ids)
     if match.listener is not None:
         listener = text_matcher(match.listener, f"{path}.listener")
-        yield Condition("listener", lambda facts: listener(facts.listener))
+        yield MatchCondition("listener", lambda facts: listener(facts.listener))
     if match.principal is not None:
         principal = text_matcher(match.principal, f"{path}.principal")
-        yield Condition("principal", lambda facts: principal(facts.connection.principal))
+        yield MatchCondition("principal", lambda facts: principal(facts.connection.principal))
     if match.client_software is not None:
         software = text_matcher(match.client_software, f"{path}.client_software")
-        yield Condition(
+        yield MatchCondition(
             "client_software",
             lambda facts: software(facts.software) or software(facts.connection.software_name),
         )
     if match.source is not None:
         source = source_matcher(match.source, f"{path}.source")
-        yield Condition(
+        yield MatchCondition(
             "source",
             lambda facts: source(facts.connection.client_host, facts.connection.client_port),
         )
 
 
-def _request_conditions(match: Match, path: str) -> Iterable[Condition]:
+def _request_conditions(match: Match, path: str) -> Iterable[MatchCondition]:
     """Conditions on the decoded request."""
     if match.acks is not None:
         acks = -1 if match.acks == _ALL_ACKS else match.acks
-        yield Condition("acks", lambda facts: facts.field("acks") == acks)
+        yield MatchCondition("acks", lambda facts: facts.field("acks") == acks)
     if match.isolation_level is not None:
         level = match.isolation_level
         if isinstance(level, str):
             level = _READ_COMMITTED if level == "read_committed" else 0
-        yield Condition("isolation_level", lambda facts: facts.field("isolation_level") == level)
+        yield MatchCondition(
+            "isolation_level", lambda facts: facts.field("isolation_level") == level
+        )
     for name, kind in ENTITIES.items():
         wanted = getattr(match, name)
         if wanted is not None:
             yield _any_of(name, kind, wanted, path)
     if match.transactional is not None:
         transactional = match.transactional
-        yield Condition("transactional", lambda facts: facts.transactional is transactional)
+        yield MatchCondition("transactional", lambda facts: facts.transactional is transactional)
 
 
-def _any_of(name: str, kind: Entity, wanted: Any, path: str) -> Condition:
+def _any_of(name: str, kind: Entity, wanted: Any, path: str) -> MatchCondition:
     """Whether one of the values of a kind fits."""
     fits: Callable[[Any], bool]
     if kind is PRODUCER_ID:
         fits = _numbers(wanted).__contains__
     else:
         fits = text_matcher(wanted, f"{path}.{name}")
-    return Condition(name, lambda facts: any(map(fits, facts.values(kind))))
+    return MatchCondition(name, lambda facts: any(map(fits, facts.values(kind))))
 
 
 class _NthConnectionMatcher:
@@ -278,7 +282,7 @@ class _NthConnectionMatcher:
 # -- fields by path --------------------------------------------------------------------------------
 
 
-def _where(field_path: str, wanted: object, path: str) -> Condition:
+def _where(field_path: str, wanted: object, path: str) -> MatchCondition:
     steps = tuple(field_path.replace("[]", "").split("."))
     fits = value_matcher(wanted, path)
 
@@ -290,7 +294,7 @@ def _where(field_path: str, wanted: object, path: str) -> Condition:
         except AttributeError:  # another API's request, in a rule for several
             return False
 
-    return Condition(f"where.{field_path}", holds)
+    return MatchCondition(f"where.{field_path}", holds)
 
 
 def value_matcher(wanted: object, path: str) -> Callable[[Any], bool]:

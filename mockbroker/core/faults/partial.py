@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from mockbroker.core.faults.paths import arrays_at
-from mockbroker.core.faults.rows import Rows
+from mockbroker.core.faults.rows import RowArray
 from mockbroker.core.ids import ZERO_UUID
 from mockbroker_protocol.declare import (
     COORDINATOR_KEY,
@@ -30,14 +30,14 @@ from mockbroker_protocol.entities import ALL_PARTITIONS, Target
 SELECTED_BY_ID = (GROUP_ID, TRANSACTIONAL_ID)
 
 
-class Topic(NamedTuple):
+class RowTopic(NamedTuple):
     """The topic of the row that is being looked into."""
 
     name: str | None
     topic_id: bytes
 
 
-NO_TOPIC = Topic(None, ZERO_UUID)
+NO_TOPIC = RowTopic(None, ZERO_UUID)
 
 
 class Selection:
@@ -80,7 +80,7 @@ class Selection:
         found = self.partitions(name, topic_id)
         return found is not None and (partition in found or ALL_PARTITIONS in found)
 
-    def fits(self, rows: Rows, row: Any, topic: Topic) -> bool:
+    def fits(self, rows: RowArray, row: Any, topic: RowTopic) -> bool:
         """Whether a row in `topic` is selected, or may hold something that is."""
         kind, name = rows.kind_of(row), rows.name_of(row)
         if rows.by is not None:
@@ -101,7 +101,7 @@ class Selection:
             return self.partitions(name, ZERO_UUID) is not None
         return kind is not None and name in self.ids.get(kind, ())
 
-    def is_whole(self, rows: Rows, row: Any) -> bool:
+    def is_whole(self, rows: RowArray, row: Any) -> bool:
         """Whether all that a row which fits may hold is selected with it."""
         if not self._of_topics or rows.kind is not TOPIC_NAME:
             return not self._of_topics or rows.by is not None
@@ -126,20 +126,20 @@ def fresh(value: Any) -> Any:
 # -- rows ------------------------------------------------------------------------------------------
 
 
-def in_row(rows: Rows, row: Any, topic: Topic) -> Topic:
+def in_row(rows: RowArray, row: Any, topic: RowTopic) -> RowTopic:
     """The topic that what is inside a row is of."""
-    return Topic(rows.name_of(row), rows.id_of(row)) if rows.kind is TOPIC_NAME else topic
+    return RowTopic(rows.name_of(row), rows.id_of(row)) if rows.kind is TOPIC_NAME else topic
 
 
 def selected_partitions(
-    message: Any, layout: Sequence[Rows], selection: Selection
+    message: Any, layout: Sequence[RowArray], selection: Selection
 ) -> Iterator[tuple[Any, Any]]:
     """(row, partition) of every selected partition that a message has structs for."""
     return _partitions(message, layout, selection, NO_TOPIC)
 
 
 def _partitions(
-    holder: Any, layout: Sequence[Rows], selection: Selection, topic: Topic
+    holder: Any, layout: Sequence[RowArray], selection: Selection, topic: RowTopic
 ) -> Iterator[tuple[Any, Any]]:
     for rows in layout:
         for found in arrays_at(holder, rows.path):
@@ -152,7 +152,7 @@ def _partitions(
                     yield from _partitions(row, rows.inner, selection, in_row(rows, row, topic))
 
 
-def narrows(request: Any, layout: Sequence[Rows], selection: Selection) -> bool:
+def narrows(request: Any, layout: Sequence[RowArray], selection: Selection) -> bool:
     """Whether a request has a row that a selection by ids leaves out."""
     return any(
         not selection.fits(rows, row, NO_TOPIC)
@@ -165,7 +165,7 @@ def narrows(request: Any, layout: Sequence[Rows], selection: Selection) -> bool:
 # -- some of a request -----------------------------------------------------------------------------
 
 
-def part(request: Any, layout: Sequence[Rows], selection: Selection, *, selected: bool) -> Any:
+def part(request: Any, layout: Sequence[RowArray], selection: Selection, *, selected: bool) -> Any:
     """A copy of a request with only what is selected, or only what is not.
 
     None when nothing is left of it.
@@ -175,7 +175,7 @@ def part(request: Any, layout: Sequence[Rows], selection: Selection, *, selected
 
 
 def _cut(
-    holder: Any, layout: Sequence[Rows], selection: Selection, selected: bool, topic: Topic
+    holder: Any, layout: Sequence[RowArray], selection: Selection, selected: bool, topic: RowTopic
 ) -> bool:
     """Take the rows out that are not to stay; whether any is left."""
     left = False
@@ -186,7 +186,7 @@ def _cut(
     return left
 
 
-def _stays(rows: Rows, row: Any, selection: Selection, selected: bool, topic: Topic) -> bool:
+def _stays(rows: RowArray, row: Any, selection: Selection, selected: bool, topic: RowTopic) -> bool:
     if not selection.fits(rows, row, topic):
         return not selected
     if not any(found for each in rows.inner for found in arrays_at(row, each.path)):
@@ -197,14 +197,14 @@ def _stays(rows: Rows, row: Any, selection: Selection, selected: bool, topic: To
 # -- some of an answer -----------------------------------------------------------------------------
 
 
-def merge(response: Any, other: Any, layout: Sequence[Rows]) -> Any:
+def merge(response: Any, other: Any, layout: Sequence[RowArray]) -> Any:
     """A copy of an answer in which the rows of another replace its own."""
     merged = fresh(response)
     _merge(merged, other, layout)
     return merged
 
 
-def _merge(into: Any, other: Any, layout: Sequence[Rows]) -> None:
+def _merge(into: Any, other: Any, layout: Sequence[RowArray]) -> None:
     for rows in layout:
         known = next(arrays_at(into, rows.path), None)
         if known is None:
@@ -223,7 +223,7 @@ def _merge(into: Any, other: Any, layout: Sequence[Rows]) -> None:
 
 def put_error(
     response: Any,
-    layout: Sequence[Rows],
+    layout: Sequence[RowArray],
     selection: Selection,
     error: int,
     blanks: Blanks,
@@ -246,7 +246,7 @@ class _Failure(NamedTuple):
     blanks: Blanks
     message: str
 
-    def blank(self, rows: Rows, row: Any) -> Any:
+    def blank(self, rows: RowArray, row: Any) -> Any:
         """A row that only says what it is of, and the error."""
         blank = type(row)(**self.blanks.get(type(row).__name__, {}))
         kept = (rows.name, rows.topic_id, "" if rows.by is None else rows.by.field)
@@ -255,14 +255,18 @@ class _Failure(NamedTuple):
         self.say(rows, blank)
         return blank
 
-    def say(self, rows: Rows, row: Any) -> None:
+    def say(self, rows: RowArray, row: Any) -> None:
         setattr(row, rows.error, self.error)
         if self.message and hasattr(row, "error_message"):
             row.error_message = self.message
 
 
 def _put(
-    holder: Any, layout: Sequence[Rows], selection: Selection, failure: _Failure, topic: Topic
+    holder: Any,
+    layout: Sequence[RowArray],
+    selection: Selection,
+    failure: _Failure,
+    topic: RowTopic,
 ) -> None:
     for rows in layout:
         for found in arrays_at(holder, rows.path):

@@ -32,7 +32,7 @@ _KINDS = (TOPIC_NAME, GROUP_ID, TRANSACTIONAL_ID, COORDINATOR_KEY, PRODUCER_ID)
 _ERRORS = ("error_code", "partition_error_code")
 
 
-class Rows(NamedTuple):
+class RowArray(NamedTuple):
     """An array of rows.
 
     `path` leads to it, from the message or from the row that holds it, and `whole_path` from the
@@ -49,7 +49,7 @@ class Rows(NamedTuple):
     name: str
     topic_id: str
     error: str
-    inner: tuple[Rows, ...]
+    inner: tuple[RowArray, ...]
 
     def name_of(self, row: Any) -> Any:
         """What names a row: text, or a number; None where it has only an id."""
@@ -72,25 +72,25 @@ class Rows(NamedTuple):
 
 
 @cache
-def request_rows(key: int) -> tuple[Rows, ...]:
+def request_rows(key: int) -> tuple[RowArray, ...]:
     """The rows of an API's requests."""
     return tuple(_found(request_shape(key), (), ()))
 
 
 @cache
-def response_rows(key: int) -> tuple[Rows, ...]:
+def response_rows(key: int) -> tuple[RowArray, ...]:
     """The rows of an API's answers."""
     return tuple(_found(response_shape(key), (), ()))
 
 
-def every(rows: Iterable[Rows]) -> Iterator[Rows]:
+def every(rows: Iterable[RowArray]) -> Iterator[RowArray]:
     """Rows, and those inside them."""
     for each in rows:
         yield each
         yield from every(each.inner)
 
 
-def _found(shape: Shape, above: tuple[str, ...], whole: tuple[str, ...]) -> Iterator[Rows]:
+def _found(shape: Shape, above: tuple[str, ...], whole: tuple[str, ...]) -> Iterator[RowArray]:
     """The outermost rows in a struct: also those behind arrays of other things."""
     for field in shape.fields:
         path, whole_path = (*above, field.name), (*whole, field.name)
@@ -102,7 +102,7 @@ def _found(shape: Shape, above: tuple[str, ...], whole: tuple[str, ...]) -> Iter
             yield from _found(inner, path, whole_path)
 
 
-def _rows(field: Field, path: tuple[str, ...], whole_path: tuple[str, ...]) -> Rows | None:
+def _rows(field: Field, path: tuple[str, ...], whole_path: tuple[str, ...]) -> RowArray | None:
     if not isinstance(field.type, Array):
         return None
     shape = element(field.type)
@@ -123,7 +123,7 @@ def _rows(field: Field, path: tuple[str, ...], whole_path: tuple[str, ...]) -> R
         return None
     named = None if kind is None else fields[kind]
     by = named.names if named is not None and isinstance(named.names, EntityBy) else None
-    return Rows(
+    return RowArray(
         path,
         whole_path,
         TOPIC_NAME if kind is None else kind,
@@ -136,8 +136,8 @@ def _rows(field: Field, path: tuple[str, ...], whole_path: tuple[str, ...]) -> R
     )
 
 
-def _bare(path: tuple[str, ...], whole_path: tuple[str, ...], kind: Entity) -> Rows:
-    return Rows(path, whole_path, kind, None, True, "", "", "", ())
+def _bare(path: tuple[str, ...], whole_path: tuple[str, ...], kind: Entity) -> RowArray:
+    return RowArray(path, whole_path, kind, None, True, "", "", "", ())
 
 
 def _kinds(field: Field) -> tuple[Entity, ...]:
@@ -148,7 +148,7 @@ def _kinds(field: Field) -> tuple[Entity, ...]:
     return tuple(names.kinds.values()) if isinstance(names, EntityBy) else (names,) if names else ()
 
 
-def _inner(shape: Shape, whole: tuple[str, ...], of_topic: bool) -> Iterator[Rows]:
+def _inner(shape: Shape, whole: tuple[str, ...], of_topic: bool) -> Iterator[RowArray]:
     """The rows that a row holds itself: the partitions of a topic, or what a group holds."""
     for field in shape.fields:
         path, whole_path = (field.name,), (*whole, field.name)
@@ -162,14 +162,16 @@ def _inner(shape: Shape, whole: tuple[str, ...], of_topic: bool) -> Iterator[Row
                 yield rows
 
 
-def _partitions(field: Field, path: tuple[str, ...], whole_path: tuple[str, ...]) -> Rows | None:
+def _partitions(
+    field: Field, path: tuple[str, ...], whole_path: tuple[str, ...]
+) -> RowArray | None:
     shape = element(field.type)
     if shape is None:
         return _bare(path, whole_path, PARTITION) if field.names is PARTITION else None
     number = next((each for each in shape.fields if each.names is PARTITION), None)
     if number is None or isinstance(number.type, Array):
         return None
-    return Rows(path, whole_path, PARTITION, None, False, number.name, "", _error(shape), ())
+    return RowArray(path, whole_path, PARTITION, None, False, number.name, "", _error(shape), ())
 
 
 def _error(shape: Shape) -> str:

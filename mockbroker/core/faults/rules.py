@@ -78,31 +78,31 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
         return named or bool(self.between_brokers)
 
 
-class GroupState(msgspec.Struct, frozen=True, kw_only=True):
+class GroupCondition(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     state: str
 
 
-class TransactionState(msgspec.Struct, frozen=True, kw_only=True):
+class TransactionCondition(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     state: str
 
 
-class BrokerState(msgspec.Struct, frozen=True, kw_only=True):
+class BrokerCondition(msgspec.Struct, frozen=True, kw_only=True):
     node: int
     state: Literal["running", "paused", "stopped", "fenced"]
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class StateCondition(msgspec.Struct, frozen=True, kw_only=True):
     """What a group, a transaction or a broker has to be in; all that are given.
 
     Groups: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead, and those of the new
     protocol; transactions: Empty, Ongoing, PrepareCommit and so on, as DescribeTransactions has it.
     """
 
-    group: GroupState | None = None
-    transaction: TransactionState | None = None
-    broker: BrokerState | None = None
+    group: GroupCondition | None = None
+    transaction: TransactionCondition | None = None
+    broker: BrokerCondition | None = None
 
 
 class Barrier(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +114,7 @@ class Barrier(msgspec.Struct, frozen=True, kw_only=True):
     hits: Positive | None = None
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class ScenarioStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a scenario, which begins at "start": what it has to be at, and where a hit leads.
 
     Scenarios have names; one without is that of the plan.
@@ -144,9 +144,9 @@ class When(msgspec.Struct, frozen=True, kw_only=True, rename={"from_": "from"}):
     until: Ms | None = None
     after_offset: Count | None = None
     after_records: Count | None = None
-    state: State | None = None
+    state: StateCondition | None = None
     barrier: Barrier | str | None = None
-    step: Step | str | None = None
+    step: ScenarioStep | str | None = None
 
 
 class Rule(NamedTuple):
@@ -174,7 +174,7 @@ class Rule(NamedTuple):
         return data
 
 
-class Entry(NamedTuple):
+class TimelineEntry(NamedTuple):
     """Actions at a time: `at_ms` after the plan was added, or after the first hit of a rule."""
 
     at_ms: int
@@ -188,13 +188,13 @@ class Entry(NamedTuple):
         return {**data, "do": cv.to_data(self.do)}
 
 
-class Plan(NamedTuple):
+class FaultPlan(NamedTuple):
     """Rules and a timeline that are added and removed as a whole."""
 
     name: str
     seed: int
     rules: tuple[Rule, ...]
-    timeline: tuple[Entry, ...] = ()
+    timeline: tuple[TimelineEntry, ...] = ()
 
     def to_data(self) -> dict[str, object]:
         """The plan as plain data again."""
@@ -220,7 +220,7 @@ class RuleData(msgspec.Struct, kw_only=True):
     tags: list[str] = []
 
 
-class EntryData(msgspec.Struct, kw_only=True):
+class TimelineEntryData(msgspec.Struct, kw_only=True):
     """Actions at a time after the plan was added, or after the first hit of a rule."""
 
     at: Ms = 0
@@ -234,17 +234,17 @@ class PlanData(msgspec.Struct, kw_only=True):
     name: str | None = None
     seed: int = 0
     rules: list[Annotated[dict[str, object], Later("rule")]] = []
-    timeline: list[EntryData] = []
+    timeline: list[TimelineEntryData] = []
 
 
-def parse_plan(data: object, default_name: str) -> Plan:
+def parse_plan(data: object, default_name: str) -> FaultPlan:
     """A plan from plain data: {"name", "seed", "rules", "timeline"}, or one rule by itself.
 
     Raises ValidationError that names the field. A rule without a name is named after its plan.
     """
     if isinstance(data, Mapping) and "do" in data:
         rule = parse_rule(data, "", default_name)
-        return Plan(rule.name, 0, (rule,))
+        return FaultPlan(rule.name, 0, (rule,))
     with _placing(data, "rules[]."):
         known = cv.convert(data, PlanData, "")
     name = _named(known.name or default_name, "name")
@@ -260,7 +260,7 @@ def parse_plan(data: object, default_name: str) -> Plan:
             raise ValidationError(f"rules[{number}].name", f"there are two rules {rule_name!r}")
     if not rules and not known.timeline:
         raise ValidationError("rules", "a plan has rules or a timeline")
-    return Plan(name, known.seed, tuple(rules), _timeline(known.timeline, names))
+    return FaultPlan(name, known.seed, tuple(rules), _timeline(known.timeline, names))
 
 
 def parse_rule(data: object, path: str, default_name: str) -> Rule:
@@ -303,7 +303,7 @@ def _places(name: str, data: object, at: str) -> Iterator[str]:
     for effect in done if isinstance(done, Mapping) else ():
         if effect in effects:
             sections[f"{at}do.{effect}."] = cv.struct_fields(effects[effect])
-    sections["timeline[]."] = cv.struct_fields(EntryData)
+    sections["timeline[]."] = cv.struct_fields(TimelineEntryData)
     sections.setdefault("", cv.struct_fields(PlanData))
     return (section + name for section, fields in sections.items() if name in fields)
 
@@ -336,7 +336,7 @@ def _parse_do(
     return made
 
 
-def _timeline(entries: list[EntryData], names: list[str]) -> tuple[Entry, ...]:
+def _timeline(entries: list[TimelineEntryData], names: list[str]) -> tuple[TimelineEntry, ...]:
     timeline = []
     for number, entry in enumerate(entries):
         path = f"timeline[{number}]"
@@ -344,7 +344,7 @@ def _timeline(entries: list[EntryData], names: list[str]) -> tuple[Entry, ...]:
             hint = cv.nearest(entry.after, names)
             raise ValidationError(f"{path}.after", f"no rule {entry.after!r} in this plan{hint}")
         do = _parse_do(entry.do, f"{path}.do", actions_only=True)
-        timeline.append(Entry(entry.at, entry.after, do))
+        timeline.append(TimelineEntry(entry.at, entry.after, do))
     return tuple(timeline)
 
 

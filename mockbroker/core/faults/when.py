@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.faults.facts import Facts
 from mockbroker.core.faults.matching import Matcher
-from mockbroker.core.faults.rules import Barrier, Plan, Rule, State, Step, When
+from mockbroker.core.faults.rules import (
+    Barrier,
+    FaultPlan,
+    Rule,
+    ScenarioStep,
+    StateCondition,
+    When,
+)
 from mockbroker.core.faults.states import ClusterStates
 from mockbroker.core.ids import IdSource
 
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 START = "start"
 
 
-class Trigger:
+class RuleTrigger:
     """A rule's `when`, with its counts: `stopped` has how often each part was the obstacle."""
 
     __slots__ = (
@@ -41,7 +48,7 @@ class Trigger:
     def __init__(
         self,
         rule: Rule,
-        plan: Plan,
+        plan: FaultPlan,
         matcher: Matcher,
         stream: IdSource,
         runtime: Runtime,
@@ -62,7 +69,7 @@ class Trigger:
         self._barrier = (
             Barrier(rule=when.barrier) if isinstance(when.barrier, str) else when.barrier
         )
-        self._step = Step(at=when.step) if isinstance(when.step, str) else when.step
+        self._step = ScenarioStep(at=when.step) if isinstance(when.step, str) else when.step
         self._scenario = (self._step.scenario if self._step is not None else "") or plan.name
         self._first_offsets: dict[tuple[bytes, int], int] = {}
         if when.after_records is not None and states is not None:
@@ -170,7 +177,7 @@ class Trigger:
             self._engine.steps[self._scenario] = self._step.then
 
 
-def _is_in(states: ClusterStates, state: State) -> bool:
+def _is_in(states: ClusterStates, state: StateCondition) -> bool:
     if state.group is not None and states.group(state.group.id) != state.group.state:
         return False
     txn = state.transaction

@@ -27,7 +27,7 @@ INITIAL_EPOCH = 0
 P = TypeVar("P", bound=Hashable)
 
 
-class FetchSessions(Generic[P]):
+class FetchOffsets(Generic[P]):
     """The offsets that consumers fetch from, also of the partitions that a request of an
     incremental session does not name (KIP-227). Requests and answers come in the journal's order.
 

@@ -70,7 +70,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     within_ms: Ms | None = None
 
 
-class Condition(NamedTuple):
+class FilterCondition(NamedTuple):
     """`holds` tests an event; `shown` is the event's value, for people."""
 
     name: str
@@ -97,7 +97,7 @@ class EventMatcher:
     def __call__(self, event: JournalEvent) -> bool:
         return all(condition.holds(event) for condition in self.conditions)
 
-    def failed(self, event: JournalEvent) -> list[Condition]:
+    def failed(self, event: JournalEvent) -> list[FilterCondition]:
         """The conditions that an event does not meet."""
         return [condition for condition in self.conditions if not condition.holds(event)]
 
@@ -114,7 +114,7 @@ _TEXTS, _NUMBERS = (
 )
 
 
-def _conditions(wanted: Filter, path: str, now_ms: int) -> Iterator[Condition]:
+def _conditions(wanted: Filter, path: str, now_ms: int) -> Iterator[FilterCondition]:
     if wanted.kind is not None:
         yield _kind(wanted.kind, _at(path, "kind"))
     if wanted.api is not None:
@@ -156,17 +156,17 @@ def _numbers(given: int | list[int]) -> frozenset[int]:
     return frozenset(given if isinstance(given, list) else [given])
 
 
-def _field(name: str, test: Callable[[Any], bool]) -> Condition:
-    return Condition(
+def _field(name: str, test: Callable[[Any], bool]) -> FilterCondition:
+    return FilterCondition(
         name, lambda event: test(getattr(event, name)), lambda event: getattr(event, name)
     )
 
 
-def _text(name: str, given: str | list[str], path: str) -> Condition:
+def _text(name: str, given: str | list[str], path: str) -> FilterCondition:
     return _any_of(name, text_matcher(given, path))
 
 
-def _any_of(name: str, test: Callable[[Any], bool]) -> Condition:
+def _any_of(name: str, test: Callable[[Any], bool]) -> FilterCondition:
     """For fields with one value, or with several of which one has to match."""
 
     def holds(value: Any) -> bool:
@@ -177,7 +177,7 @@ def _any_of(name: str, test: Callable[[Any], bool]) -> Condition:
     return _field(name, holds)
 
 
-def _kind(given: str | list[str], path: str) -> Condition:
+def _kind(given: str | list[str], path: str) -> FilterCondition:
     kinds = frozenset(given if isinstance(given, list) else [given])
     for kind in sorted(kinds):
         if kind not in KINDS:
@@ -185,14 +185,14 @@ def _kind(given: str | list[str], path: str) -> Condition:
     return _field("kind", kinds.__contains__)
 
 
-def _api(given: str | int | list[str | int], path: str) -> Condition:
+def _api(given: str | int | list[str | int], path: str) -> FilterCondition:
     names = frozenset(
         api_name(api_key(each, path)) for each in (given if isinstance(given, list) else [given])
     )
     return _field("api", names.__contains__)
 
 
-def _target(topic: Text, partition: Ints, path: str) -> Condition:
+def _target(topic: Text, partition: Ints, path: str) -> FilterCondition:
     named = text_matcher(topic, path) if topic is not None else None
     numbers = _numbers(partition) if partition is not None else None
 
@@ -205,7 +205,7 @@ def _target(topic: Text, partition: Ints, path: str) -> Condition:
     given = [
         name for name, value in (("topic", topic), ("partition", partition)) if value is not None
     ]
-    return Condition("/".join(given), holds, targets_of)
+    return FilterCondition("/".join(given), holds, targets_of)
 
 
 def targets_of(event: JournalEvent) -> tuple[tuple[str, int], ...]:
@@ -215,7 +215,7 @@ def targets_of(event: JournalEvent) -> tuple[tuple[str, int], ...]:
     return event.targets
 
 
-def _offset(given: int | list[int]) -> Condition:
+def _offset(given: int | list[int]) -> FilterCondition:
     wanted = _numbers(given)
 
     def holds(event: JournalEvent) -> bool:
@@ -229,12 +229,12 @@ def _offset(given: int | list[int]) -> Condition:
             return f"{event.first_offset}-{event.last_offset}"
         return event.offset
 
-    return Condition("offset", holds, shown)
+    return FilterCondition("offset", holds, shown)
 
 
-def _error(given: str | list[str], path: str) -> Condition:
+def _error(given: str | list[str], path: str) -> FilterCondition:
     if given == "none":
-        return Condition(
+        return FilterCondition(
             "error",
             lambda event: event.kind in ("response", "hop_answer") and not event.errors,
             lambda event: event.errors,
@@ -242,15 +242,15 @@ def _error(given: str | list[str], path: str) -> Condition:
     if given == "any":
         return _field("errors", bool)
     test = text_matcher(given, path)
-    return Condition(
+    return FilterCondition(
         "error", lambda event: any(map(test, event.errors)), lambda event: event.errors
     )
 
 
-def _where(field: str, wanted: object, path: str) -> Condition:
+def _where(field: str, wanted: object, path: str) -> FilterCondition:
     steps = field.replace("[]", "").split(".")
     test = value_matcher(wanted, path)
-    return Condition(
+    return FilterCondition(
         f"where.{field}",
         lambda event: any(map(test, _values(event.message, steps))),
         lambda event: list(_values(event.message, steps)),

@@ -48,7 +48,7 @@ def record_bytes(message: object) -> int:
     )
 
 
-class ClientConnection(Protocol):
+class ConnectedClient(Protocol):
     """A connection of a client, as far as the client is known."""
 
     id: int
@@ -73,7 +73,7 @@ class Gap(msgspec.Struct, tag="gap", array_like=True, frozen=True, gc=False):
     reason: str = "the journal had no room for it"
 
 
-def client_fields(connection: ClientConnection) -> dict[str, Any]:
+def client_fields(connection: ConnectedClient) -> dict[str, Any]:
     """The client of a connection, by the names of an event's fields and of a table's columns."""
     return {
         "source": f"{connection.client_host}:{connection.client_port}",
@@ -117,7 +117,7 @@ class Journal:
         self.former_topics: dict[bytes, str] = {}
         self._real_ns = real_ns
         self._entries: deque[Raw] = deque()
-        self._connections: dict[int, ClientConnection] = {}
+        self._connections: dict[int, ConnectedClient] = {}
         self._closed: deque[tuple[int, int]] = deque()  # (seq, connection id)
 
     # -- writing -----------------------------------------------------------------------------------
@@ -255,12 +255,12 @@ class Journal:
         """Anything else: `kind` is connection, fault, action or clock; the facts must be frozen."""
         return self._write(FactEntry, 0, now_ms, kind, facts)
 
-    def opened(self, now_ms: int, node_id: int, info: ClientConnection) -> None:
+    def opened(self, now_ms: int, node_id: int, info: ConnectedClient) -> None:
         """A client has connected. Its fields are looked up when an entry is read."""
         self._connections[info.id] = info
         self.fact(now_ms, "connection", broker=node_id, connection=info.id, change="opened")
 
-    def closed(self, now_ms: int, node_id: int, info: ClientConnection, why: str) -> None:
+    def closed(self, now_ms: int, node_id: int, info: ConnectedClient, why: str) -> None:
         """A connection was closed; `why` says by whom."""
         seq = self.fact(
             now_ms, "connection", broker=node_id, connection=info.id, change="closed", reason=why
@@ -377,6 +377,6 @@ class Journal:
         chosen = islice(self._entries, start, stop)
         return gap, [entry_of(raw, seq) for seq, raw in enumerate(chosen, first + start)]
 
-    def connection(self, connection_id: int) -> ClientConnection | None:
+    def connection(self, connection_id: int) -> ConnectedClient | None:
         """A connection by its id; None when it is forgotten with its entries."""
         return self._connections.get(connection_id)

@@ -9,7 +9,7 @@ import msgspec
 
 from mockbroker.core.events import OffsetCommitted, TopicsChanged
 from mockbroker.core.faults.rules import api_name
-from mockbroker.core.journal.deliveries import FetchSessions, VisibleBatches
+from mockbroker.core.journal.deliveries import FetchOffsets, VisibleBatches
 from mockbroker.core.journal.entries import (
     AppendEntry,
     Entry,
@@ -52,7 +52,7 @@ class JournalReader:
         self._known_topic = topic_name
         self._opened: dict[int, DecodedRequest] = {}
         self._last_seq = 0
-        self._fetches: FetchSessions[tuple[str, int]] = FetchSessions(
+        self._fetches: FetchOffsets[tuple[str, int]] = FetchOffsets(
             lambda topic, topic_id, partition: (
                 topic or self._topic_name(topic_id) or topic_id.hex(),
                 partition,

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from mockbroker.pipeline.convert.run import convert_spool, follow_spool
-from mockbroker.pipeline.store import Run, StoreError
+from mockbroker.pipeline.store import RunManifest, StoreError
 
 
 def main() -> int:
@@ -38,7 +38,7 @@ def main() -> int:
     return 0
 
 
-def _convert(options: argparse.Namespace) -> Run:
+def _convert(options: argparse.Namespace) -> RunManifest:
     if not options.follow:
         keep = not options.drop_spool
         return convert_spool(options.directory, options.run, keep_spool=keep)

@@ -25,7 +25,7 @@ _DIGEST_BYTES = 64
 _PREFIXES = tuple(length.to_bytes(4, "big") for length in range(4096))
 
 
-class Opened(NamedTuple):
+class OpenedBatch(NamedTuple):
     """The records of one batch. `ids` is None where none has one; `key_hashes` hold 0 where
     `has_key` is false, and both are None where no record has a key.
     """
@@ -41,7 +41,7 @@ class Opened(NamedTuple):
         return len(self.deltas)
 
 
-EMPTY = Opened(
+EMPTY = OpenedBatch(
     np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), None, None, None
 )
 
@@ -50,11 +50,11 @@ class BatchOpener:
     """Decodes batches, with a cache."""
 
     def __init__(self, kept_records_max: int = KEPT_RECORDS_MAX) -> None:
-        self._kept: OrderedDict[bytes, Opened] = OrderedDict()
+        self._kept: OrderedDict[bytes, OpenedBatch] = OrderedDict()
         self._kept_records = 0
         self._kept_records_max = kept_records_max
 
-    def open(self, header: BatchHeader, batch: memoryview) -> Opened:
+    def open(self, header: BatchHeader, batch: memoryview) -> OpenedBatch:
         """The records of one whole batch; none where it cannot be read."""
         known_by = blake2b(batch[CRC_OFFSET:], digest_size=16).digest()
         known = self._kept.get(known_by)
@@ -69,7 +69,7 @@ class BatchOpener:
         return opened
 
 
-def open_batch(header: BatchHeader, batch: memoryview) -> Opened:
+def open_batch(header: BatchHeader, batch: memoryview) -> OpenedBatch:
     """The records of one whole batch; none where it cannot be read."""
     try:
         payload = batch_payload(header, batch)
@@ -78,7 +78,7 @@ def open_batch(header: BatchHeader, batch: memoryview) -> Opened:
         return EMPTY
 
 
-def _opened(header: BatchHeader, payload: bytes) -> Opened:  # noqa: C901, PLR0915 - calls cost most
+def _opened(header: BatchHeader, payload: bytes) -> OpenedBatch:  # noqa: C901, PLR0915 - calls cost most
     deltas: list[int] = []
     times: list[int] = []
     hashes: list[bytes] = []
@@ -181,7 +181,7 @@ def _arrays(
     hashes: list[bytes],
     keys: list[bytes | None],
     ids: list[str | None] | None,
-) -> Opened:
+) -> OpenedBatch:
     count = len(deltas)
     if header.attributes & TIMESTAMP_TYPE_MASK:
         timestamps = np.full(count, header.max_timestamp, np.int64)
@@ -193,7 +193,7 @@ def _arrays(
         digests = [nothing if key is None else blake2b(key).digest() for key in keys]
         key_hashes = _numbers(digests)
         has_key = np.array([key is not None for key in keys], bool)
-    return Opened(
+    return OpenedBatch(
         np.array(deltas, np.int64), timestamps, _numbers(hashes), key_hashes, has_key, ids
     )
 

@@ -15,7 +15,7 @@ from mockbroker.core.events import (
 )
 from mockbroker.core.journal.entries import AppendEntry, EventEntry, FactEntry
 from mockbroker.core.journal.reader import ranges_of
-from mockbroker.pipeline.convert.cluster_state import ClusterState, times
+from mockbroker.pipeline.convert.cluster_state import RunState, times
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.tables import WANTED_REMOVALS
 
@@ -37,7 +37,7 @@ _FAULT_COLUMNS = ("request_seq", "api", "client_id", "broker", "topic", "partiti
 class ClusterEvents:
     """Makes `cluster`, `faults` and `removals`."""
 
-    def __init__(self, rows: Rows, cluster: ClusterState) -> None:
+    def __init__(self, rows: Rows, cluster: RunState) -> None:
         self._rows = rows
         self._cluster = cluster
         # The ends of leaders' logs, and the offsets that deposed leaders wrote:

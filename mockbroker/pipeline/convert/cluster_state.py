@@ -31,7 +31,7 @@ class Place(NamedTuple):
         return {"topic": self.topic, "topic_id": self.topic_id, "partition": self.partition}
 
 
-class Client(NamedTuple):
+class RunClient(NamedTuple):
     """A client, as far as it can be distinguished: by client id and host."""
 
     client_id: str | None
@@ -46,7 +46,7 @@ class Leading(NamedTuple):
     since_seq: int
 
 
-class Exchange:
+class ConvertedExchange:
     """A request and its consequences. `message` is None where it could not be decoded."""
 
     __slots__ = (
@@ -66,7 +66,7 @@ class Exchange:
         request: RequestEntry,
         header: RequestHeader,
         message: Any,
-        client: Client,
+        client: RunClient,
         rebalances: int,
     ) -> None:
         self.request = request
@@ -93,7 +93,7 @@ class Exchange:
         return None if self.answer is None else self.answer.rules or None
 
 
-class ClusterState:
+class RunState:
     """Topics, leaders and clients."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class ClusterState:
         self.names: dict[str, str] = {}  # id -> name, also of deleted topics
         self.clients: dict[int, ClientIdentified] = {}  # by connection
         self.leading: dict[tuple[str, int], Leading] = {}  # by topic name and partition
-        self.rebalances: dict[Client, int] = {}  # assignments of each client, counted
+        self.rebalances: dict[RunClient, int] = {}  # assignments of each client, counted
         self._texts: dict[bytes, str] = {}
 
     def begin(self, started: RunStarted) -> None:
@@ -154,10 +154,10 @@ class ClusterState:
             return None
         return leading.epoch if leading.leader in (broker, -1) else None
 
-    def client(self, header: RequestHeader, connection_id: int) -> Client:
+    def client(self, header: RequestHeader, connection_id: int) -> RunClient:
         """The client of a connection."""
         client = self.clients.get(connection_id)
-        return Client(header.client_id, None if client is None else client.client_host)
+        return RunClient(header.client_id, None if client is None else client.client_host)
 
 
 def times(entry: JournalEntry) -> dict[str, object]:

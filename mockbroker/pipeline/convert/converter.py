@@ -19,9 +19,9 @@ from mockbroker.core.journal.journal import Gap
 from mockbroker.core.journal.messages import decode_request, decode_response
 from mockbroker.pipeline.convert.batches import BatchOpener
 from mockbroker.pipeline.convert.cluster_events import ClusterEvents
-from mockbroker.pipeline.convert.cluster_state import ClusterState, Exchange
+from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, RunState
 from mockbroker.pipeline.convert.fetching import Fetching
-from mockbroker.pipeline.convert.groups import Groups
+from mockbroker.pipeline.convert.groups import GroupTables
 from mockbroker.pipeline.convert.producing import Producing
 from mockbroker.pipeline.convert.read_spans import ReadSpans
 from mockbroker.pipeline.convert.requests import add_request
@@ -33,7 +33,7 @@ from mockbroker_protocol import ApiKey
 
 RESTORED = "restore"  # the action that puts the cluster back to a snapshot
 
-OnExchange = Callable[[Exchange], None]
+OnExchange = Callable[[ConvertedExchange], None]
 
 
 class Converter:
@@ -44,14 +44,14 @@ class Converter:
         self.last_seq = 0
         self._writer = writer
         self._rows = rows = Rows(writer)
-        self._cluster = cluster = ClusterState()
-        self._pending: dict[int, Exchange] = {}
+        self._cluster = cluster = RunState()
+        self._pending: dict[int, ConvertedExchange] = {}
         self._of_connection: dict[int, set[int]] = {}
         opener = BatchOpener()
         watermarks = Watermarks(rows, cluster)
         transactions = Transactions(rows)
         cluster_events = ClusterEvents(rows, cluster)
-        self._groups = groups = Groups(rows, cluster, transactions)
+        self._groups = groups = GroupTables(rows, cluster, transactions)
         self._spans = spans = ReadSpans(cluster)
         self._producing = Producing(rows, cluster, transactions, watermarks, opener)
         self._fetching = fetching = Fetching(rows, cluster, groups, spans, watermarks, opener)
@@ -127,7 +127,7 @@ class Converter:
         header, message, _ = decode_request(entry.frame)
         client = self._cluster.client(header, entry.connection_id)
         rebalances = self._cluster.rebalances.get(client, 0)
-        self._pending[entry.seq] = Exchange(entry, header, message, client, rebalances)
+        self._pending[entry.seq] = ConvertedExchange(entry, header, message, client, rebalances)
         self._of_connection.setdefault(entry.connection_id, set()).add(entry.seq)
         if header.api_key == ApiKey.FETCH and message is not None:
             self._fetching.requested(entry, message)
@@ -141,7 +141,7 @@ class Converter:
         exchange.response = decode_response(entry)
         self._close(exchange)
 
-    def _close(self, exchange: Exchange) -> None:
+    def _close(self, exchange: ConvertedExchange) -> None:
         request = exchange.request
         del self._pending[request.seq]
         self._of_connection[request.connection_id].discard(request.seq)

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mockbroker.core.journal.deliveries import FetchSessions, VisibleBatches
+from mockbroker.core.journal.deliveries import FetchOffsets, VisibleBatches
 from mockbroker.core.journal.entries import RequestEntry
 from mockbroker.core.journal.messages import error_name
 from mockbroker.pipeline.convert.batches import BatchOpener, Numbers
-from mockbroker.pipeline.convert.cluster_state import ClusterState, Exchange, Place, times
-from mockbroker.pipeline.convert.groups import Groups
+from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunState, times
+from mockbroker.pipeline.convert.groups import GroupTables
 from mockbroker.pipeline.convert.read_spans import ReadSpans
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.watermarks import Watermarks
@@ -38,8 +38,8 @@ class Fetching:
     def __init__(
         self,
         rows: Rows,
-        cluster: ClusterState,
-        groups: Groups,
+        cluster: RunState,
+        groups: GroupTables,
         spans: ReadSpans,
         watermarks: Watermarks,
         opener: BatchOpener,
@@ -50,7 +50,7 @@ class Fetching:
         self._spans = spans
         self._watermarks = watermarks
         self._opener = opener
-        self._sessions = FetchSessions(cluster.place)
+        self._sessions = FetchOffsets(cluster.place)
 
     def forget(self) -> None:
         """Entries are missing: the offsets of sessions are unknown."""
@@ -60,7 +60,7 @@ class Fetching:
         """A broker received a Fetch."""
         self._sessions.request(entry.node_id, message)
 
-    def ended(self, exchange: Exchange) -> None:
+    def ended(self, exchange: ConvertedExchange) -> None:
         """A Fetch was answered, or never will be."""
         if exchange.response is None:
             return
@@ -73,7 +73,7 @@ class Fetching:
                     self._partition(exchange, response_seq, place, offset, data)
 
     def _partition(
-        self, exchange: Exchange, response_seq: int, place: Place, offset: int, data: Any
+        self, exchange: ConvertedExchange, response_seq: int, place: Place, offset: int, data: Any
     ) -> None:
         isolation = exchange.message.isolation_level
         brought = self._brought(data, offset, isolation)

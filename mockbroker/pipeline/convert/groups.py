@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 from mockbroker.core.events import GroupMoved, OffsetCommitted, OffsetRemoved
 from mockbroker.core.journal.entries import EventEntry
 from mockbroker.core.journal.messages import error_name
-from mockbroker.pipeline.convert.cluster_state import Client, ClusterState, Exchange, Place, times
+from mockbroker.pipeline.convert.cluster_state import (
+    ConvertedExchange,
+    Place,
+    RunClient,
+    RunState,
+    times,
+)
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.transactions import Transactions
 from mockbroker_protocol.consumer_protocol import decode_assignment
@@ -33,20 +39,20 @@ class Holder(NamedTuple):
 class _Member:
     __slots__ = ("client", "generation", "places")
 
-    def __init__(self, client: Client, generation: int, places: frozenset[Place]) -> None:
+    def __init__(self, client: RunClient, generation: int, places: frozenset[Place]) -> None:
         self.client = client
         self.generation = generation
         self.places = places
 
 
-class Groups:
+class GroupTables:
     """Makes `groups`, `assignments` and `commits`."""
 
-    def __init__(self, rows: Rows, cluster: ClusterState, transactions: Transactions) -> None:
+    def __init__(self, rows: Rows, cluster: RunState, transactions: Transactions) -> None:
         self._rows = rows
         self._cluster = cluster
         self._members: dict[str, dict[str, _Member]] = {}
-        self._holders: dict[tuple[Client, Place], set[Holder]] = {}
+        self._holders: dict[tuple[RunClient, Place], set[Holder]] = {}
         # Offsets that wait for their transaction to end.
         self._waiting: dict[str, list[dict[str, object]]] = {}
         transactions.on_end.append(self._transaction_ended)
@@ -54,7 +60,7 @@ class Groups:
 
     # -- who holds what ----------------------------------------------------------------------------
 
-    def holder(self, exchange: Exchange, place: Place) -> Holder | None:
+    def holder(self, exchange: ConvertedExchange, place: Place) -> Holder | None:
         """The member that a Fetch is of, if that is certain."""
         client = exchange.client
         if self._cluster.rebalances.get(client, 0) != exchange.rebalances:
@@ -68,7 +74,12 @@ class Groups:
         self._holders.clear()
 
     def _give(
-        self, exchange: Exchange, group: str, member: str, generation: int, places: set[Place]
+        self,
+        exchange: ConvertedExchange,
+        group: str,
+        member: str,
+        generation: int,
+        places: set[Place],
     ) -> None:
         answer = exchange.answer
         assert answer is not None
@@ -119,7 +130,7 @@ class Groups:
                 if known.generation < event.generation - (event.state == STABLE):
                     self._take(event.group, member)
 
-    def synced(self, exchange: Exchange) -> None:
+    def synced(self, exchange: ConvertedExchange) -> None:
         """SyncGroup was answered (classic groups)."""
         message, response = exchange.message, exchange.response
         if response is None or response.error_code:
@@ -134,14 +145,14 @@ class Groups:
         group, member = message.group_id, message.member_id
         self._give(exchange, group, member, message.generation_id, places)
 
-    def left(self, exchange: Exchange) -> None:
+    def left(self, exchange: ConvertedExchange) -> None:
         """LeaveGroup was answered."""
         message, response = exchange.message, exchange.response
         if response is not None and not response.error_code:
             for member in (message.member_id, *(each.member_id for each in message.members)):
                 self._take(message.group_id, member)
 
-    def heartbeat(self, exchange: Exchange) -> None:
+    def heartbeat(self, exchange: ConvertedExchange) -> None:
         """ConsumerGroupHeartbeat was answered (KIP-848)."""
         message, response = exchange.message, exchange.response
         if response is None or response.error_code:
@@ -163,7 +174,7 @@ class Groups:
 
     # -- committing --------------------------------------------------------------------------------
 
-    def committed(self, exchange: Exchange) -> None:
+    def committed(self, exchange: ConvertedExchange) -> None:
         """OffsetCommit was answered, or never will be."""
         message = exchange.message
         if message is not None:
@@ -171,7 +182,7 @@ class Groups:
             for row in self._commits(exchange, generation):
                 self._rows.add("commits", row)
 
-    def sent_to_transaction(self, exchange: Exchange) -> None:
+    def sent_to_transaction(self, exchange: ConvertedExchange) -> None:
         """TxnOffsetCommit was answered, or never will be: it counts once the transaction ends."""
         message = exchange.message
         if message is None:
@@ -196,7 +207,7 @@ class Groups:
         for transaction in list(self._waiting):
             self._transaction_ended(transaction, False)
 
-    def _commits(self, exchange: Exchange, generation: int) -> Iterator[dict[str, object]]:
+    def _commits(self, exchange: ConvertedExchange, generation: int) -> Iterator[dict[str, object]]:
         message, request = exchange.message, exchange.request
         errors = _errors(self._cluster, exchange.response)
         by_member = bool(message.member_id) or generation != NO_GENERATION
@@ -221,7 +232,7 @@ class Groups:
                 }
 
     def offset_committed(
-        self, entry: EventEntry, event: OffsetCommitted, exchange: Exchange | None
+        self, entry: EventEntry, event: OffsetCommitted, exchange: ConvertedExchange | None
     ) -> None:
         """The coordinator wrote an offset; its row comes with the end of its request."""
         if exchange is not None:
@@ -247,13 +258,13 @@ class Groups:
         self._rows.add("commits", {**times(entry), **place.columns(), **row})
 
 
-def _assigned(cluster: ClusterState, assignment: Any) -> Iterator[Place]:
+def _assigned(cluster: RunState, assignment: Any) -> Iterator[Place]:
     for topic in assignment.assigned_partitions:
         for partition in topic.partitions:
             yield cluster.named(topic.topic, partition)
 
 
-def _errors(cluster: ClusterState, response: Any) -> dict[Place, int]:
+def _errors(cluster: RunState, response: Any) -> dict[Place, int]:
     if response is None:
         return {}
     return {
@@ -265,7 +276,7 @@ def _errors(cluster: ClusterState, response: Any) -> dict[Place, int]:
     }
 
 
-def _applied(exchange: Exchange, place: Place) -> bool | None:
+def _applied(exchange: ConvertedExchange, place: Place) -> bool | None:
     """Whether the coordinator took it; not known where it had not, and never answered."""
     if (place.topic, place.partition) in exchange.committed:
         return True

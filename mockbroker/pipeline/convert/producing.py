@@ -8,7 +8,7 @@ from typing import Any
 from mockbroker.core.journal.entries import AppendEntry
 from mockbroker.core.journal.messages import error_name
 from mockbroker.pipeline.convert.batches import BatchOpener
-from mockbroker.pipeline.convert.cluster_state import ClusterState, Exchange, Place, times
+from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunState, times
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.transactions import Transactions
 from mockbroker.pipeline.convert.watermarks import Watermarks
@@ -21,7 +21,7 @@ class Producing:
     def __init__(
         self,
         rows: Rows,
-        cluster: ClusterState,
+        cluster: RunState,
         transactions: Transactions,
         watermarks: Watermarks,
         opener: BatchOpener,
@@ -33,7 +33,7 @@ class Producing:
         self._opener = opener
         self._written_in: dict[int, str | None] = {}  # append -> its transaction
 
-    def appended(self, entry: AppendEntry, exchange: Exchange | None) -> None:
+    def appended(self, entry: AppendEntry, exchange: ConvertedExchange | None) -> None:
         """A batch got its place; its bytes are in the request."""
         place = self._cluster.named(entry.topic, entry.partition)
         self._watermarks.appended(entry, place)
@@ -49,7 +49,7 @@ class Producing:
                 self._rows.records.add_records(entry.seq, place, entry.first_offset, opened)
                 return
 
-    def ended(self, exchange: Exchange) -> None:
+    def ended(self, exchange: ConvertedExchange) -> None:
         """A Produce was answered, or never will be."""
         answers = _answers(self._cluster, exchange.response)
         appends = {(append.topic, append.partition): append for append in exchange.appended}
@@ -98,9 +98,7 @@ def _producer(header: BatchHeader) -> dict[str, object]:
     }
 
 
-def _batches(
-    cluster: ClusterState, message: Any
-) -> Iterator[tuple[Place, BatchHeader, memoryview]]:
+def _batches(cluster: RunState, message: Any) -> Iterator[tuple[Place, BatchHeader, memoryview]]:
     """The batches of a Produce, with the partitions that they are for."""
     if message is None:
         return
@@ -115,7 +113,7 @@ def _batches(
                 continue
 
 
-def _answers(cluster: ClusterState, response: Any) -> dict[Place, Any]:
+def _answers(cluster: RunState, response: Any) -> dict[Place, Any]:
     if response is None:
         return {}
     return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.pipeline.convert.cluster_state import Client, ClusterState, Exchange, Place
+from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunClient, RunState
 from mockbroker.pipeline.convert.groups import Holder
 
 
@@ -34,17 +34,23 @@ class ReadSpan:
 class ReadSpans:
     """The spans under way, by connection and partition."""
 
-    def __init__(self, cluster: ClusterState) -> None:
+    def __init__(self, cluster: RunState) -> None:
         self._cluster = cluster
         self._count = 0
         self._under_way: dict[tuple[int, Place], ReadSpan] = {}
         self._places: dict[int, set[Place]] = {}  # of each connection
         self._first_asked: dict[int, int] = {}  # connection -> its first Fetch
         # When clients last looked up offsets: of a partition, or (None) of all.
-        self._look_ups: dict[Client, dict[Place | None, int]] = {}
+        self._look_ups: dict[RunClient, dict[Place | None, int]] = {}
 
     def of(
-        self, exchange: Exchange, place: Place, offset: int, holder: Holder | None, *, failed: bool
+        self,
+        exchange: ConvertedExchange,
+        place: Place,
+        offset: int,
+        holder: Holder | None,
+        *,
+        failed: bool,
     ) -> ReadSpan:
         """The span that a Fetch belongs to."""
         connection = exchange.request.connection_id
@@ -70,7 +76,7 @@ class ReadSpans:
             span.asked_seq = seq
         return span
 
-    def _looked_up(self, client: Client, place: Place, since_seq: int) -> bool:
+    def _looked_up(self, client: RunClient, place: Place, since_seq: int) -> bool:
         found = self._look_ups.get(client)
         if found is None:
             return False
@@ -84,7 +90,7 @@ class ReadSpans:
 
     # -- look-ups ----------------------------------------------------------------------------------
 
-    def listed(self, exchange: Exchange) -> None:
+    def listed(self, exchange: ConvertedExchange) -> None:
         """A consumer sent ListOffsets or OffsetForLeaderEpoch."""
         message = exchange.message
         if message is None or message.replica_id >= 0:
@@ -95,7 +101,7 @@ class ReadSpans:
                 index = getattr(each, "partition_index", None)
                 self._note(exchange, name, each.partition if index is None else index)
 
-    def fetched_offsets(self, exchange: Exchange) -> None:
+    def fetched_offsets(self, exchange: ConvertedExchange) -> None:
         """A consumer sent OffsetFetch."""
         message = exchange.message
         if message is None:
@@ -110,9 +116,9 @@ class ReadSpans:
                 for partition in topic.partition_indexes:
                     self._note(exchange, name or "", partition)
 
-    def _note(self, exchange: Exchange, topic: str, partition: int) -> None:
+    def _note(self, exchange: ConvertedExchange, topic: str, partition: int) -> None:
         place = self._cluster.named(topic, partition)
         self._looks(exchange)[place] = exchange.request.seq
 
-    def _looks(self, exchange: Exchange) -> dict[Place | None, int]:
+    def _looks(self, exchange: ConvertedExchange) -> dict[Place | None, int]:
         return self._look_ups.setdefault(exchange.client, {})

@@ -5,14 +5,14 @@ from __future__ import annotations
 from mockbroker.core.faults.rules import api_name
 from mockbroker.core.journal.journal import client_fields
 from mockbroker.core.journal.messages import error_names, facts_of
-from mockbroker.pipeline.convert.cluster_state import ClusterState, Exchange, times
+from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, RunState, times
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.tables import TABLES, single_or_all
 
 _COLUMNS = frozenset(column.name for column in TABLES["requests"])
 
 
-def add_request(rows: Rows, cluster: ClusterState, exchange: Exchange) -> None:
+def add_request(rows: Rows, cluster: RunState, exchange: ConvertedExchange) -> None:
     """The row of a request and its answer."""
     request, header, answer = exchange.request, exchange.header, exchange.answer
     client = cluster.clients.get(request.connection_id)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from mockbroker.pipeline.convert.batches import Numbers, Opened
+from mockbroker.pipeline.convert.batches import Numbers, OpenedBatch
 from mockbroker.pipeline.convert.cluster_state import Place
 
 ROWS_MAX = 4096
@@ -77,7 +77,7 @@ class _Columns:
         self._ids: list[list[str | None]] = []
         self._places.clear()
 
-    def add_records(self, seq: int, place: Place, base_offset: int, opened: Opened) -> None:
+    def add_records(self, seq: int, place: Place, base_offset: int, opened: OpenedBatch) -> None:
         """Add the records of an appended batch."""
         count = len(opened)
         if not count:

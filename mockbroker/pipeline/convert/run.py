@@ -10,7 +10,7 @@ from pathlib import Path
 from mockbroker.pipeline.convert.converter import Converter
 from mockbroker.pipeline.spool.format import RunEnded, RunStarted, SpoolEntry, decode, whole
 from mockbroker.pipeline.spool.reader import SpoolReader, spool_path, spooled_runs
-from mockbroker.pipeline.store import Run, StoreError
+from mockbroker.pipeline.store import RunManifest, StoreError
 from mockbroker.pipeline.write import TableWriter
 
 # While a run goes on, its tables are rolled so often.
@@ -21,7 +21,7 @@ _ENTRIES_BETWEEN_ROLLS = 1_000
 BROKER_GONE = "its broker was not stopped cleanly"
 
 
-def convert_run(entries: Iterable[SpoolEntry], directory: Path, run: str) -> Run:
+def convert_run(entries: Iterable[SpoolEntry], directory: Path, run: str) -> RunManifest:
     """The tables of a run whose entries are all there. Raises StoreError when the run is there."""
     with TableWriter(directory, run) as writer:
         converter = Converter(writer)
@@ -31,7 +31,7 @@ def convert_run(entries: Iterable[SpoolEntry], directory: Path, run: str) -> Run
     return writer.manifest
 
 
-def convert_export(data: bytes, directory: Path, run: str | None = None) -> Run:
+def convert_export(data: bytes, directory: Path, run: str | None = None) -> RunManifest:
     """The tables of an export of the admin API. Raises StoreError when it is not whole."""
     entries = list(decode(data))
     if (
@@ -44,7 +44,9 @@ def convert_export(data: bytes, directory: Path, run: str | None = None) -> Run:
     return convert_run(whole(entries), directory, name)
 
 
-def convert_spool(directory: Path, run: str | None = None, *, keep_spool: bool = True) -> Run:
+def convert_spool(
+    directory: Path, run: str | None = None, *, keep_spool: bool = True
+) -> RunManifest:
     """The tables of a run from its spool, made anew if there are some.
 
     Without a `run` the directory has to hold one spool alone. A run whose broker was killed stays
@@ -76,7 +78,7 @@ def follow_spool(
     roll_s: float = ROLL_S,
     poll_s: float = POLL_S,
     keep_spool: bool = False,
-) -> Run:
+) -> RunManifest:
     """The tables of a run while its spool is written; returns when the run has ended.
 
     `broker_lives` is called at the end of the spool. The spool of a complete run is removed.
@@ -116,7 +118,7 @@ def follow_spool(
     return done
 
 
-def _close(writer: TableWriter, converter: Converter, torn: str) -> Run:
+def _close(writer: TableWriter, converter: Converter, torn: str) -> RunManifest:
     if converter.ended and not torn:
         return writer.close()
     return writer.close(complete=False, reason=(torn and f"{BROKER_GONE}, {torn}") or BROKER_GONE)

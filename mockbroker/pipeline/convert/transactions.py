@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from mockbroker.core.events import MarkerWritten, TransactionMoved
 from mockbroker.core.journal.entries import EventEntry
-from mockbroker.pipeline.convert.cluster_state import Exchange, times
+from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, times
 from mockbroker.pipeline.convert.rows import Rows
 
 ONGOING = "Ongoing"
@@ -94,7 +94,7 @@ class Transactions:
             # No coordinator ends it: an administrator does, partition by partition.
             self._end(transaction, committed=event.committed)
 
-    def initialized(self, exchange: Exchange) -> None:
+    def initialized(self, exchange: ConvertedExchange) -> None:
         """InitProducerId was answered."""
         response, answer = exchange.response, exchange.answer
         if response is None or answer is None or response.error_code:

@@ -14,7 +14,7 @@ from typing import Any
 from mockbroker.core.events import WatermarkMoved
 from mockbroker.core.journal.deliveries import READ_COMMITTED
 from mockbroker.core.journal.entries import AppendEntry, EventEntry
-from mockbroker.pipeline.convert.cluster_state import ClusterState, Exchange, Place, times
+from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunState, times
 from mockbroker.pipeline.convert.rows import Rows
 
 LATEST, EARLIEST = -1, -2
@@ -64,12 +64,12 @@ class _ReportedMarks:
 class Watermarks:
     """Makes `watermarks`."""
 
-    def __init__(self, rows: Rows, cluster: ClusterState) -> None:
+    def __init__(self, rows: Rows, cluster: RunState) -> None:
         self._rows = rows
         self._cluster = cluster
         self._reported: dict[tuple[Place, int, int], _ReportedMarks] = {}
 
-    def answer(self, exchange: Exchange, place: Place, source: str, **known: int) -> None:
+    def answer(self, exchange: ConvertedExchange, place: Place, source: str, **known: int) -> None:
         """An answer has offsets of a log; those of -1 are absent."""
         answer = exchange.answer
         assert answer is not None
@@ -135,7 +135,7 @@ class Watermarks:
             },
         )
 
-    def listed(self, exchange: Exchange) -> None:
+    def listed(self, exchange: ConvertedExchange) -> None:
         """ListOffsets was answered."""
         message, response = exchange.message, exchange.response
         if message is None or response is None or exchange.response_seq is None:

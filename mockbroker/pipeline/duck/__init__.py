@@ -8,6 +8,6 @@ docs/explanation/audit.md.
 from __future__ import annotations
 
 from mockbroker.pipeline.duck.rulebook import audit, judge
-from mockbroker.pipeline.duck.session import Session, open_session
+from mockbroker.pipeline.duck.session import DuckSession, open_session
 
-__all__ = ["Session", "audit", "judge", "open_session"]
+__all__ = ["DuckSession", "audit", "judge", "open_session"]

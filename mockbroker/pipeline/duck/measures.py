@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockbroker.pipeline.duck.session import Session, sql_file
+from mockbroker.pipeline.duck.session import DuckSession, sql_file
 
 # Name -> what a row is.
 MEASURES: Mapping[str, str] = {
@@ -36,7 +36,7 @@ ORDER BY run, "group", topic, "partition", seq
 """
 
 
-def measure(session: Session, name: str, *, thinned: bool = False) -> list[dict[str, Any]]:
+def measure(session: DuckSession, name: str, *, thinned: bool = False) -> list[dict[str, Any]]:
     """One of MEASURES, over the tables of a session: rows by the names of their columns.
 
     With `thinned`, the lag has the rows that a drawing needs. Raises KeyError for another name.

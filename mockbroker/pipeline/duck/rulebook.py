@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from mockbroker.pipeline.duck.session import Session, open_session, sql_file
+from mockbroker.pipeline.duck.session import DuckSession, open_session, sql_file
 from mockbroker.pipeline.findings import ANOMALIES, Finding
 from mockbroker.pipeline.store import open_store
 
@@ -47,7 +47,7 @@ def audit(
 
 
 def judge(
-    session: Session,
+    session: DuckSession,
     anomalies: Iterable[str] = tuple(ANOMALIES),
     *,
     progress: Progress | None = None,

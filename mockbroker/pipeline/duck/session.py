@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.pipeline.store import Store, StoreError
+from mockbroker.pipeline.store import RunStore, StoreError
 from mockbroker.pipeline.tables import TABLES, duckdb_columns
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MEMORY_LIMIT = "2GB"
 
 
-class Session:
+class DuckSession:
     """A DuckDB in memory with a temporary directory; a context manager."""
 
     def __init__(self, memory_limit: str | None = None) -> None:
@@ -41,7 +41,7 @@ class Session:
         self.connection.close()
         self._spill.cleanup()
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> DuckSession:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,9 +65,9 @@ class Session:
         return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
 
 
-def open_session(store: Store, memory_limit: str | None = None) -> Session:
+def open_session(store: RunStore, memory_limit: str | None = None) -> DuckSession:
     """A session over the runs of a store. Raises StoreError where DuckDB is not installed."""
-    session = Session(memory_limit)
+    session = DuckSession(memory_limit)
     try:
         for table in TABLES:
             session.view(table, store.files(table))

@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mockbroker.pipeline.duck.measures import MEASURES, measure
-from mockbroker.pipeline.duck.session import Session
+from mockbroker.pipeline.duck.session import DuckSession
 from mockbroker.pipeline.findings import Finding
 from mockbroker.pipeline.report.evidence import cases
-from mockbroker.pipeline.report.model import Gap, Report, Row
+from mockbroker.pipeline.report.model import JournalGap, Report, Row
 from mockbroker.pipeline.report.outcomes import MATERIAL, outcomes
-from mockbroker.pipeline.store import Store
+from mockbroker.pipeline.store import RunStore
 
 # Of each anomaly, so many findings are shown with the journal around them.
 CASES_MAX = 20
 
 
 def build_report(
-    store: Store,
-    session: Session,
+    store: RunStore,
+    session: DuckSession,
     findings: Sequence[Finding],
     *,
     engine: str,
@@ -30,7 +30,7 @@ def build_report(
     either engine. Without `measures`, DuckDB measures.
     """
     gaps = [
-        Gap(row["run"], row["first_seq"], row["last_seq"], row["reason"])
+        JournalGap(row["run"], row["first_seq"], row["last_seq"], row["reason"])
         for row in session.rows(
             "SELECT run, first_seq, last_seq, reason FROM gaps ORDER BY run, first_seq"
         )
@@ -68,6 +68,6 @@ def _shown(findings: Sequence[Finding]) -> list[Finding]:
     return shown
 
 
-def _any(session: Session, table: str, condition: str) -> bool:
+def _any(session: DuckSession, table: str, condition: str) -> bool:
     where = f"WHERE {condition}" if condition else ""
     return bool(session.rows(f"SELECT 1 FROM {table} {where} LIMIT 1"))  # noqa: S608

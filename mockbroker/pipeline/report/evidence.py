@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mockbroker.pipeline.duck.session import Session
+from mockbroker.pipeline.duck.session import DuckSession
 from mockbroker.pipeline.findings import Finding
 from mockbroker.pipeline.report.model import Case, TimelineEntry
 from mockbroker.pipeline.report.words import printable
@@ -204,7 +204,7 @@ WHERE place_in_line <= {most}
 """
 
 
-def cases(session: Session, findings: Sequence[Finding]) -> list[Case]:
+def cases(session: DuckSession, findings: Sequence[Finding]) -> list[Case]:
     """A case for each of these findings, with what the session's tables tell about it."""
     if not findings:
         return []
@@ -255,7 +255,7 @@ def _distance(finding: Finding, seq: int) -> int:
     return min(abs(seq - end) for end in ends)
 
 
-def _facts(session: Session) -> dict[int, list[tuple[str, str]]]:
+def _facts(session: DuckSession) -> dict[int, list[tuple[str, str]]]:
     """The records that ever stood where the findings are, and what applications say of them."""
     found: dict[int, list[tuple[str, str]]] = {}
     for row in session.rows(
@@ -273,7 +273,7 @@ def _facts(session: Session) -> dict[int, list[tuple[str, str]]]:
     return found
 
 
-def _load_findings(session: Session, findings: Sequence[Finding]) -> None:
+def _load_findings(session: DuckSession, findings: Sequence[Finding]) -> None:
     session.connection.execute(
         "CREATE OR REPLACE TEMP TABLE cases (n INTEGER, run VARCHAR, anomaly VARCHAR, "
         'topic VARCHAR, topic_id VARCHAR, "partition" INTEGER, "offset" BIGINT, subject VARCHAR, '

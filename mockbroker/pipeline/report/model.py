@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mockbroker.pipeline.findings import APPLICATION, BUG, COMMITS, REPORT, UNDECIDED, WIRE, Finding
-from mockbroker.pipeline.store import Run
+from mockbroker.pipeline.store import RunManifest
 
 # What can come of a rule.
 BUGS, REPORTS, NOTHING, UNKNOWN, NOT_APPLICABLE = (
@@ -35,7 +35,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 Row = Mapping[str, Any]
 
 
-class Gap(NamedTuple):
+class JournalGap(NamedTuple):
     """Entries of a run's journal that are missing."""
 
     run: str
@@ -84,8 +84,8 @@ class Report:
 
     directory: str
     engine: str
-    runs: Sequence[Run]
-    gaps: Sequence[Gap]
+    runs: Sequence[RunManifest]
+    gaps: Sequence[JournalGap]
     outcomes: Sequence[RuleOutcome]
     findings: Sequence[Finding]
     cases: Sequence[Case] = ()
@@ -96,7 +96,7 @@ class Report:
         return sum(finding.verdict == verdict for finding in self.findings)
 
     @property
-    def incomplete(self) -> list[Run]:
+    def incomplete(self) -> list[RunManifest]:
         """The runs that are not all there."""
         return [run for run in self.runs if not run.complete]
 

@@ -13,10 +13,10 @@ from mockbroker.pipeline.report.model import (
     NOTHING,
     REPORTS,
     UNKNOWN,
-    Gap,
+    JournalGap,
     RuleOutcome,
 )
-from mockbroker.pipeline.store import Run
+from mockbroker.pipeline.store import RunManifest
 
 # Rule -> a condition in SQL for what it judges, as (table, condition). Any one will do.
 MATERIAL: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -56,8 +56,8 @@ def outcomes(
     findings: Sequence[Finding],
     has_material: Mapping[str, bool],
     has_operations: bool,
-    gaps: Sequence[Gap],
-    runs: Sequence[Run],
+    gaps: Sequence[JournalGap],
+    runs: Sequence[RunManifest],
 ) -> list[RuleOutcome]:
     """An outcome for every rule, in the order of ANOMALIES."""
     counts = Counter((finding.anomaly, finding.verdict) for finding in findings)
@@ -89,7 +89,7 @@ def _outcome(bugs: int, reports: int, undecided: int, lacking: str) -> tuple[str
     return NOTHING, ""
 
 
-def _what_is_lacking(gaps: Sequence[Gap], runs: Sequence[Run]) -> str:
+def _what_is_lacking(gaps: Sequence[JournalGap], runs: Sequence[RunManifest]) -> str:
     """Why what was not found may have happened all the same."""
     if gaps:
         return "the journal has gaps: more may have happened"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockbroker.pipeline.spark.errors import JobError
 from mockbroker.pipeline.spark.session import fit
-from mockbroker.pipeline.store import Run, StoreError, open_store
+from mockbroker.pipeline.store import RunManifest, StoreError, open_store
 from mockbroker.pipeline.tables import SCHEMA_VERSION, TABLES, spark_schema
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Inputs:
     """
 
     def __init__(
-        self, spark: SparkSession, frames: Mapping[str, DataFrame], runs: Iterable[Run] = ()
+        self, spark: SparkSession, frames: Mapping[str, DataFrame], runs: Iterable[RunManifest] = ()
     ) -> None:
         self.spark = spark
         self.runs = tuple(runs)
@@ -227,7 +227,7 @@ def _has_columns(spark: SparkSession, table: str, place: str) -> bool:
 
 
 def _read_by_spark_alone(
-    spark: SparkSession, directory: Path, runs: Sequence[Run], *, incomplete: bool
+    spark: SparkSession, directory: Path, runs: Sequence[RunManifest], *, incomplete: bool
 ) -> Inputs:
     """A directory that has manifests, where there is no pyarrow to check it with."""
     for run in runs:

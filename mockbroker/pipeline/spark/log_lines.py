@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mockbroker.pipeline.spark.inputs import Inputs
 
 
-class Shape(NamedTuple):
+class LogLine(NamedTuple):
     """The line of a change: the log it stands in, SQL for its words, and the logger."""
 
     file: str
@@ -47,18 +47,18 @@ def _moved(*words: str) -> str:
     )
 
 
-def _server(former: str, state: str) -> Shape:
+def _server(former: str, state: str) -> LogLine:
     words = _said("'[BrokerServer id='", "broker", f"'] Transition from {former} to {state}'")
-    return Shape("server", words, "kafka.server.BrokerServer")
+    return LogLine("server", words, "kafka.server.BrokerServer")
 
 
-def _partition(*words: str) -> Shape:
+def _partition(*words: str) -> LogLine:
     start = ("'[Partition '", _PLACE, "' broker='", "current_leader", "'] '")
-    return Shape("server", _said(*start, *words), "kafka.cluster.Partition")
+    return LogLine("server", _said(*start, *words), "kafka.cluster.Partition")
 
 
-SHAPES: Mapping[str, Shape] = {
-    "LeaderChanged": Shape(
+SHAPES: Mapping[str, LogLine] = {
+    "LeaderChanged": LogLine(
         "state-change",
         # A partition that lost its leader says so by its state, not by a leader.
         "IF(leader < 0, NULL, " + _said(
@@ -77,7 +77,7 @@ SHAPES: Mapping[str, Shape] = {
         "high_watermark", "', endOffset: '", "log_end_offset", "').'",
     ),
     "IsrGrew": _partition("'Expanding ISR from '", "former_isr", "' to '", "isr", "'.'"),
-    "ControllerChanged": Shape(
+    "ControllerChanged": LogLine(
         "controller",
         _said(
             "'[QuorumController id='", "broker", "'] In the new epoch '",
@@ -85,12 +85,12 @@ SHAPES: Mapping[str, Shape] = {
         ),
         "org.apache.kafka.controller.QuorumController",
     ),
-    "fenced": Shape(
+    "fenced": LogLine(
         "controller",
         _quorum("'Fencing broker '", "broker", "' because its session has timed out.'"),
         _REPLICATION,
     ),
-    "unfenced": Shape(
+    "unfenced": LogLine(
         "controller",
         _quorum("'The request from broker '", "broker", "' to unfence has been granted.'"),
         _BROKERS,
@@ -98,7 +98,7 @@ SHAPES: Mapping[str, Shape] = {
     "running": _server("STARTING", "STARTED"),
     "shutting down": _server("STARTED", "SHUTTING_DOWN"),
     "stopped": _server("SHUTTING_DOWN", "SHUTDOWN"),
-    "TopicsChanged": Shape(
+    "TopicsChanged": LogLine(
         "controller",
         _quorum(
             "IF(get_json_object(details, '$.change') = 'created', "
@@ -107,12 +107,12 @@ SHAPES: Mapping[str, Shape] = {
         ),
         _REPLICATION,
     ),
-    "PartitionsMoved": Shape(
+    "PartitionsMoved": LogLine(
         "state-change",
         _moved("'Changed partition '", _PLACE, "' state from '"),
         "state.change.logger",
     ),
-    "ReplicasMoved": Shape(
+    "ReplicasMoved": LogLine(
         "state-change",
         _moved(
             "'Changed state of replica '", "broker", "' for partition '", _PLACE, "' from '"

@@ -36,7 +36,7 @@ FIELDS: Mapping[str, str] = {
 }
 
 
-class Pattern(NamedTuple):
+class Wording(NamedTuple):
     """A line's words, as a regular expression of Java's, and what its groups are."""
 
     event: str
@@ -47,48 +47,48 @@ class Pattern(NamedTuple):
 _PLACE = r"(\S+)-([0-9]+)"
 _NODES = r"\[?([0-9, ]*)\]?"
 
-EVENTS: tuple[Pattern, ...] = (
+EVENTS: tuple[Wording, ...] = (
     # server.log: groups
-    Pattern("removal", r"Member (\S+) in group (\S+) has failed, removing it", ("member", "group")),
-    Pattern(
+    Wording("removal", r"Member (\S+) in group (\S+) has failed, removing it", ("member", "group")),
+    Wording(
         "leave",
         r"\[Group (\S+)\] Member (\S+) has left group through explicit .LeaveGroup. request",
         ("group", "member"),
     ),
-    Pattern(
+    Wording(
         "rebalance",
         r"Preparing to rebalance group (\S+) in state (\w+) with old generation (-?[0-9]+) "
         r".*?\(reason: (.*)\)\.?$",
         ("group", "state", "generation", "reason"),
     ),
-    Pattern(
+    Wording(
         "stable",
         r"Stabilized group (\S+) generation ([0-9]+)(?: \(\S+\))?(?: with ([0-9]+) members)?",
         ("group", "generation", "members"),
     ),
-    Pattern(
+    Wording(
         "empty", r"Group (\S+) with generation ([0-9]+)(?: \S+)? is now empty",
         ("group", "generation"),
     ),
-    Pattern(
+    Wording(
         "dead", r"Group (\S+) transitioned to Dead in generation ([0-9]+)", ("group", "generation")
     ),
-    Pattern("dead", r"The following groups were deleted: ([^.]+)\. A total", ("group",)),
+    Wording("dead", r"The following groups were deleted: ([^.]+)\. A total", ("group",)),
     # server.log: ISRs
-    Pattern(
+    Wording(
         "isr shrinks",
         rf"\[Partition {_PLACE} .*Shrinking ISR from {_NODES} to {_NODES}\. "
         r"Leader: \(highWatermark: (-?[0-9]+), endOffset: (-?[0-9]+)\)",
         ("topic", "partition", "former_isr", "isr", "high_watermark", "log_end_offset"),
     ),
-    Pattern(
+    Wording(
         "isr grows",
         rf"\[Partition {_PLACE} .*Expanding ISR from {_NODES} to {_NODES}(?:\.|,|;|$)",
         ("topic", "partition", "former_isr", "isr"),
     ),
-    Pattern("broker state", r"Transition from (\w+) to (\w+)", ("former_state", "state")),
+    Wording("broker state", r"Transition from (\w+) to (\w+)", ("former_state", "state")),
     # state-change.log
-    Pattern(
+    Wording(
         "leads",
         rf"Leader {_PLACE} with topic id \S+ starts at leader epoch ([0-9]+) from offset "
         rf"([0-9]+) .*high watermark ([0-9]+), ISR {_NODES}.*Previous leader (?:None|Some\()?"
@@ -96,29 +96,29 @@ EVENTS: tuple[Pattern, ...] = (
         ("topic", "partition", "leader_epoch", "log_end_offset", "high_watermark", "isr",
          "former_leader"),
     ),
-    Pattern(
+    Wording(
         "follows",
         rf"Follower {_PLACE} starts at leader epoch ([0-9]+) from offset ([0-9]+) .*"
         r"high watermark ([0-9]+)\. Current leader is (-?[0-9]+)",
         ("topic", "partition", "leader_epoch", "log_end_offset", "high_watermark", "leader"),
     ),
-    Pattern(
+    Wording(
         "partition state",
         rf"Changed partition {_PLACE} (?:state )?from (\w+) to (\w+)",
         ("topic", "partition", "former_state", "state"),
     ),
-    Pattern(
+    Wording(
         "replica state",
         rf"Changed state of replica ([0-9]+) for partition {_PLACE} from (\w+) to (\w+)",
         ("node", "topic", "partition", "former_state", "state"),
     ),
     # controller.log
-    Pattern("controller", r"In the new epoch ([0-9]+), the leader is ([0-9]+)", ("epoch", "node")),
-    Pattern("fenced", r"Fencing broker ([0-9]+)", ("node",)),
-    Pattern("unfenced", r"The request from broker ([0-9]+) to unfence has been granted", ("node",)),
-    Pattern("topic created", r"Replayed TopicRecord for topic (\S+) with topic ID", ("topic",)),
-    Pattern("topic deleted", r"Replayed RemoveTopicRecord for topic (\S+) with", ("topic",)),
-    Pattern(
+    Wording("controller", r"In the new epoch ([0-9]+), the leader is ([0-9]+)", ("epoch", "node")),
+    Wording("fenced", r"Fencing broker ([0-9]+)", ("node",)),
+    Wording("unfenced", r"The request from broker ([0-9]+) to unfence has been granted", ("node",)),
+    Wording("topic created", r"Replayed TopicRecord for topic (\S+) with topic ID", ("topic",)),
+    Wording("topic deleted", r"Replayed RemoveTopicRecord for topic (\S+) with", ("topic",)),
+    Wording(
         "partition created",
         rf"Replayed PartitionRecord for new partition {_PLACE} with topic ID \S+ and "
         rf"PartitionRegistration\(replicas={_NODES}.*isr={_NODES}.*leader=(-?[0-9]+),.*"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mockbroker.core.events import LeaderChanged, TopicsChanged
 from mockbroker.core.ids import uuid_text
 from mockbroker.core.journal.entries import Entry, EventEntry, RequestEntry
-from mockbroker.core.journal.journal import ClientConnection, Journal
+from mockbroker.core.journal.journal import ConnectedClient, Journal
 from mockbroker.pipeline.spool.format import (
     FORMAT,
     ClientIdentified,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mockbroker.core.cluster import Cluster
 
 
-def client_identified(connection: ClientConnection) -> ClientIdentified:
+def client_identified(connection: ConnectedClient) -> ClientIdentified:
     """The client of a connection, as it is known now."""
     return ClientIdentified(
         *(getattr(connection, name) for name in ClientIdentified.__struct_fields__)

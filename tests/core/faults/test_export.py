@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.engine import FaultEngine, engine_of
 from mockbroker.core.faults.export import Format, exported
-from mockbroker.core.faults.rules import Plan, parse_plan
+from mockbroker.core.faults.rules import FaultPlan, parse_plan
 from tests.core.faults.plans import plans, taken
 
 FORMATS: tuple[Format, ...] = ("yaml", "python")
@@ -36,7 +36,7 @@ def read_again(text: str, format_: Format) -> FaultEngine:
     return engine(*sets)
 
 
-def contents(of: FaultEngine) -> list[Plan]:
+def contents(of: FaultEngine) -> list[FaultPlan]:
     return list(of.plans.values())
 
 

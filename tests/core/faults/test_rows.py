@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mockbroker.core.faults.paths import arrays_at
-from mockbroker.core.faults.rows import Rows, every, request_rows, response_rows
+from mockbroker.core.faults.rows import RowArray, every, request_rows, response_rows
 from mockbroker.core.ids import ZERO_UUID
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.declarations import declared_keys, schema_module
@@ -26,7 +26,7 @@ WITHIN_GROUPS = {
 }
 
 
-def in_rows(holder: Any, layout: Sequence[Rows], topic: str = "") -> Iterator[tuple[str, int]]:
+def in_rows(holder: Any, layout: Sequence[RowArray], topic: str = "") -> Iterator[tuple[str, int]]:
     """Topic and partition of the rows of a message; -1 for a topic without partitions."""
     for rows in layout:
         for found in arrays_at(holder, rows.path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.core.faults.effects.table import EFFECTS
-from mockbroker.core.faults.rules import EntryData, Match, RuleData, When, parse_plan
+from mockbroker.core.faults.rules import Match, RuleData, TimelineEntryData, When, parse_plan
 from mockbroker.core.validation import ValidationError, duration_ms, struct_fields
 
 PRODUCE = {"api": "Produce"}
@@ -198,7 +198,7 @@ SECTIONS = {
     "match": struct_fields(Match),
     "when": struct_fields(When),
     "do": EFFECTS,
-    "timeline[]": struct_fields(EntryData),
+    "timeline[]": struct_fields(TimelineEntryData),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockbroker.pipeline.duck import Session, judge
+from mockbroker.pipeline.duck import DuckSession, judge
 from mockbroker.pipeline.findings import Finding
 from mockbroker.pipeline.store import arrow_schema
 from mockbroker.pipeline.tables import TABLES
@@ -113,11 +113,11 @@ class Journal:
         row = {"process": "app", "topic": "t", "partition": 0}
         self.row("operations", seq=seq, op=op, **{**row, **columns})
 
-    def session(self) -> Session:
+    def session(self) -> DuckSession:
         """DuckDB over these tables."""
         import pyarrow as pa
 
-        session = Session()
+        session = DuckSession()
         for name, rows in self.tables.items():
             if not rows:
                 session.view(name, [])

@@ -8,9 +8,9 @@ from typing import Any
 from mockbroker.pipeline.duck import judge, open_session
 from mockbroker.pipeline.findings import ANOMALIES, Finding
 from mockbroker.pipeline.report.build import build_report
-from mockbroker.pipeline.report.model import Gap, Report
+from mockbroker.pipeline.report.model import JournalGap, Report
 from mockbroker.pipeline.report.outcomes import outcomes
-from mockbroker.pipeline.store import Run, open_store
+from mockbroker.pipeline.store import RunManifest, open_store
 from mockbroker.pipeline.write import TableWriter
 from tests.pipeline.duck.journal import Journal
 
@@ -44,10 +44,10 @@ def finding(anomaly: str = "lost_write", verdict: str = "bug", **columns: Any) -
 
 
 def plain_report(
-    *findings: Finding, gaps: tuple[Gap, ...] = (), complete: bool = True, lacking: str = ""
+    *findings: Finding, gaps: tuple[JournalGap, ...] = (), complete: bool = True, lacking: str = ""
 ) -> Report:
     """A report of plain data; of the rule `lacking` there was nothing to judge."""
-    runs = [Run("r", complete=complete, last_seq=100)]
+    runs = [RunManifest("r", complete=complete, last_seq=100)]
     material = {anomaly: anomaly != lacking for anomaly in ANOMALIES}
     return Report(
         directory="a-directory",

@@ -15,7 +15,7 @@ from rich.console import Console
 from mockbroker.pipeline.report.charts import Interval, Point, bars, lanes, lines
 from mockbroker.pipeline.report.formats import as_json, as_junit
 from mockbroker.pipeline.report.html import page
-from mockbroker.pipeline.report.model import Gap, Report
+from mockbroker.pipeline.report.model import JournalGap, Report
 from mockbroker.pipeline.report.plots import plots
 from mockbroker.pipeline.report.terminal import show
 from mockbroker.pipeline.report.words import printable, sentence
@@ -142,7 +142,7 @@ def test_a_drawing_of_much_stays_small_and_keeps_the_peak() -> None:
 
 def test_what_is_missing_stands_at_the_top() -> None:
     """Before any outcome, and in every form."""
-    report = plain_report(gaps=(Gap("r", 30, 40, "forgotten"),), complete=False)
+    report = plain_report(gaps=(JournalGap("r", 30, 40, "forgotten"),), complete=False)
     seen = Page(page(report)).said
     assert seen.index("Not everything is known") < seen.index("Rules")
     assert "lacks entries 30 to 40: forgotten" in seen

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mockbroker.pipeline.findings import ANOMALIES
-from mockbroker.pipeline.report.model import Gap, Report, RuleOutcome
+from mockbroker.pipeline.report.model import JournalGap, Report, RuleOutcome
 from mockbroker.pipeline.report.outcomes import MATERIAL
 from mockbroker.pipeline.report.terminal import missing, plain, verdict
 from tests.pipeline.duck.journal import Journal
 from tests.pipeline.report.reports import finding, lossy, plain_report, report_of
 
-GAP = Gap("r", 30, 40, "forgotten")
+GAP = JournalGap("r", 30, 40, "forgotten")
 
 
 def outcome_of(report: Report, anomaly: str) -> RuleOutcome:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from mockbroker.pipeline.duck import Session, judge
+from mockbroker.pipeline.duck import DuckSession, judge
 from mockbroker.pipeline.findings import Finding
 from mockbroker.pipeline.spark.audit import audit
 from mockbroker.pipeline.spark.inputs import Inputs
@@ -96,7 +96,7 @@ def handmade_journals() -> list[Handmade]:
 
 def found_by_duckdb(directory: Path) -> list[Finding]:
     """What DuckDB finds in files of `write_flat`, without details."""
-    with Session() as session:
+    with DuckSession() as session:
         for table in TABLES:
             session.connection.execute(
                 f"CREATE VIEW {table} AS FROM read_parquet('{directory / table}.parquet')"

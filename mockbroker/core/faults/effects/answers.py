@@ -9,13 +9,13 @@ import msgspec
 
 from mockbroker.core.faults.partial import (
     NO_TOPIC,
+    RowTopic,
     Selection,
-    Topic,
     fresh,
     in_row,
     selected_partitions,
 )
-from mockbroker.core.faults.rows import Rows, every
+from mockbroker.core.faults.rows import RowArray, every
 from mockbroker.core.validation import nearest
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.declare import Array, Scalar, Shape
@@ -97,7 +97,7 @@ class Rewrite(msgspec.Struct, frozen=True):
 
 
 def with_record_errors(
-    response: Any, layout: Sequence[Rows], selection: Selection, effect: RecordErrors
+    response: Any, layout: Sequence[RowArray], selection: Selection, effect: RecordErrors
 ) -> Any:
     """A Produce answer of refused partitions that names single records."""
     from mockbroker_protocol.messages.produce import BatchIndexAndErrorMessage
@@ -115,7 +115,7 @@ def with_record_errors(
 
 
 def rewritten(
-    message: Any, layout: Sequence[Rows], selection: Selection, fields: dict[str, object]
+    message: Any, layout: Sequence[RowArray], selection: Selection, fields: dict[str, object]
 ) -> Any:
     """A copy of a message with other values at these paths."""
     changed = fresh(message)
@@ -127,13 +127,13 @@ def rewritten(
 
 
 class _Rewriting(NamedTuple):
-    rows: dict[tuple[str, ...], Rows]
+    rows: dict[tuple[str, ...], RowArray]
     selection: Selection
     value: object
 
 
 def _set(
-    struct: Any, how: _Rewriting, steps: list[str], above: tuple[str, ...], topic: Topic
+    struct: Any, how: _Rewriting, steps: list[str], above: tuple[str, ...], topic: RowTopic
 ) -> Any:
     """A struct with the value at these steps, in the rows that are selected."""
     name, rest = steps[0], steps[1:]

@@ -9,7 +9,7 @@ import msgspec
 
 from mockbroker.core.faults.effects.answers import error_code
 from mockbroker.core.faults.partial import Selection, fresh, selected_partitions
-from mockbroker.core.faults.rows import Rows
+from mockbroker.core.faults.rows import RowArray
 from mockbroker.core.metadata.profiles import RELEASES, profile_of
 from mockbroker.core.validation import Count, Range
 
@@ -35,7 +35,7 @@ class FalsifyApiVersions(msgspec.Struct, frozen=True, kw_only=True):
 Port = Annotated[int, Range(1, 65535)]
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class BrokerAddress(msgspec.Struct, frozen=True, kw_only=True):
     """Where a broker is said to be."""
 
     node: int
@@ -54,7 +54,7 @@ class FalsifyMetadata(msgspec.Struct, frozen=True, kw_only=True):
     leader: int | None = None
     leader_epoch: int | None = None
     stale_epochs: Count | None = None
-    address: Address | None = None
+    address: BrokerAddress | None = None
     hide_broker: int | None = None
     error: str | int | None = None
     controller: int | None = None
@@ -94,7 +94,7 @@ def api_versions(
 
 
 def metadata(
-    response: Any, layout: Sequence[Rows], selection: Selection, effect: FalsifyMetadata
+    response: Any, layout: Sequence[RowArray], selection: Selection, effect: FalsifyMetadata
 ) -> Any:
     """A copy of a Metadata answer with the false values."""
     changed = fresh(response)

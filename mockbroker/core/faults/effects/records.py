@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from mockbroker.core.faults.partial import Selection, fresh, selected_partitions
-from mockbroker.core.faults.rows import Rows
+from mockbroker.core.faults.rows import RowArray
 from mockbroker.core.log.compacted_batch import emptied, rebuild
 from mockbroker.core.validation import Count, Positive
 from mockbroker_protocol.records import (
@@ -68,7 +68,7 @@ class HideRecords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def with_records(
-    message: Any, layout: Sequence[Rows], selection: Selection, change: Callable[[bytes], bytes]
+    message: Any, layout: Sequence[RowArray], selection: Selection, change: Callable[[bytes], bytes]
 ) -> Any:
     """A copy of a Produce or of a Fetch's answer with the records of its partitions changed."""
     changed = fresh(message)

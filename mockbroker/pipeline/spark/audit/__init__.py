@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from mockbroker.pipeline.spark.inputs import Inputs
 
-Rule = Callable[["Inputs"], "DataFrame"]
+AuditRule = Callable[["Inputs"], "DataFrame"]
 Progress = Callable[[str, int], None]
 
-RULES: Mapping[str, tuple[Rule, ...]] = {
+RULES: Mapping[str, tuple[AuditRule, ...]] = {
     "inconsistent_offset": (values.inconsistent_offset,),
     "duplicate": (values.duplicate,),
     "lost_write": (writes.lost_write, applications.lost_acknowledged),
