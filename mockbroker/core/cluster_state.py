@@ -10,19 +10,15 @@ whole; `cluster` has them as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mockbroker.core.brokers.broker import Broker, BrokerSpec
 from mockbroker.core.brokers.controller import Controller
 from mockbroker.core.configs.values import ClusterConfigs, static_configs
-from mockbroker.core.errors import ApiError
 from mockbroker.core.groups.member_connections import MemberConnections
-from mockbroker.core.hashing.java_hash import coordinator_partition
 from mockbroker.core.ids import uuid_text
-from mockbroker.core.log.emitters import emit_topic_deleted
-from mockbroker.core.log.epoch_cache import NO_EPOCH
 from mockbroker.core.log.manager import LogManager
 from mockbroker.core.metadata.features import Features
 from mockbroker.core.metadata.image import Image
@@ -31,18 +27,17 @@ from mockbroker.core.metadata.metadata_publisher import MetadataPublisher
 from mockbroker.core.metadata.profiles import profile_of
 from mockbroker.core.metadata.topic import (
     GROUP_METADATA_TOPIC,
-    SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
     Topic,
 )
 from mockbroker.core.quotas.client_quotas import ClientQuotas
-from mockbroker.core.replication.control import PartitionPlan, plan_more_partitions, plan_topic
-from mockbroker.core.replication.elections import alter_partition, elect_first_leaders
+from mockbroker.core.replication.elections import alter_partition
 from mockbroker.core.replication.network import Network
 from mockbroker.core.replication.partition import NO_LEADER, Partition
 from mockbroker.core.replication.replica_manager import ReplicaManager
 from mockbroker.core.replication.replication_control import ReplicationControl
 from mockbroker.core.replication.states import StateLog
+from mockbroker.core.replication.topic_control import TopicControl
 from mockbroker.core.runtime import Runtime
 from mockbroker.core.security.acls import AclStore
 from mockbroker.core.security.authorizer import configured
@@ -50,7 +45,6 @@ from mockbroker.core.security.delegation_tokens import DelegationTokens
 from mockbroker.core.services import Services
 from mockbroker.core.telemetry.telemetry import Telemetry
 from mockbroker.core.timing.domain_timers import ClockDomains
-from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.security.sasl.scram_credential import ScramCredential
@@ -172,6 +166,13 @@ class ClusterState:
         self.on_broker_state.append(self.quotas.broker_changed)
         self.states = StateLog(self.replication_control)
         self.runtime.after_event.append(self.states.follow)
+        self.topic_control = TopicControl(
+            self.replication_control, self.states, self.publisher.topic_deleted
+        )
+        self.create_topic = self.topic_control.create
+        self.delete_topic = self.topic_control.delete
+        self.ensure_internal_topic = self.topic_control.ensure_internal
+        self.find_coordinator_partition = self.topic_control.coordinator_partition
         # Who writes down what changes, if anybody does.
         self.recorder: ChangeRecorder | None = None
 
@@ -199,16 +200,6 @@ class ClusterState:
         """Whether eligible leader replicas are kept (KIP-966)."""
         return self.replication_control.elr_enabled
 
-    def find_coordinator_partition(self, key: str, topic: str = GROUP_METADATA_TOPIC) -> int:
-        """The partition of an internal topic that owns a group id or transactional id.
-
-        Answers as well before the topic exists, with the number of partitions it is going to have.
-        """
-        found = self.topics.get(topic)
-        if found is not None:
-            return coordinator_partition(key, len(found.partitions))
-        return coordinator_partition(key, self._internal_topic_settings(topic)[0])
-
     # -- brokers -----------------------------------------------------------------------------------
 
     def new_broker(self, spec: BrokerSpec, epoch: int) -> Broker:
@@ -221,139 +212,6 @@ class ClusterState:
         raise NotImplementedError
 
     # -- changing ----------------------------------------------------------------------------------
-
-    def create_topic(
-        self,
-        name: str,
-        partitions: int = -1,
-        replication_factor: int = -1,
-        *,
-        assignments: Mapping[int, Sequence[int]] | None = None,
-        configs: Mapping[str, str] | None = None,
-    ) -> Topic:
-        """Create a topic; -1 stands for the brokers' default. Raises ApiError as CreateTopics
-        would.
-        """
-        configs = configs or {}
-        plans = plan_topic(
-            self.replication_control,
-            name,
-            partitions,
-            replication_factor,
-            assignments=assignments or {},
-            configs=configs,
-        )
-        return self.add_topic(name, plans, configs)
-
-    def add_topic(
-        self, name: str, plans: Iterable[PartitionPlan], configs: Mapping[str, str]
-    ) -> Topic:
-        """Carry out a topic's plan, already checked by `plan_topic`."""
-        topic = Topic(name, self.runtime.ids.uuid(), self.configs, configs)
-        self._grow(topic, plans)
-        self.adopt_topic(topic)
-        elect_first_leaders(self.replication_control, topic.partitions)
-        return topic
-
-    def adopt_topic(self, topic: Topic) -> None:
-        """Let a topic that has its partitions be one of the cluster's."""
-        name = topic.name
-        self.topics[name] = topic
-        self.topics_by_id[topic.topic_id] = topic
-        self.replication.partitions_created(topic.partitions)
-        self.replication_control.name_taken(name)
-        self.metadata.changed(topic)
-        for observer in self.on_topic_created:
-            observer(topic)
-
-    def add_partitions(
-        self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] | None = None
-    ) -> None:
-        """Bring `topic` to `count` partitions in all. Raises ApiError as CreatePartitions would."""
-        present = len(topic.partitions)
-        self._grow(topic, plan_more_partitions(self.replication_control, topic, count, assignments))
-        added = topic.partitions[present:]
-        self.replication.partitions_created(added)
-        self.metadata.changed(topic)
-        self.states.partitions_created(added)
-        elect_first_leaders(self.replication_control, added)
-
-    def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
-        waits = self.config_int("mockbroker.partition.creation.ms") > 0
-        for replicas, isr in plans:
-            index = len(topic.partitions)
-            former_epoch = self.replication_control.former_epochs.pop(
-                (topic.topic_id, index), NO_EPOCH
-            )
-            topic.partitions.append(
-                Partition(
-                    topic=topic,
-                    index=index,
-                    replicas=replicas,
-                    isr=isr,
-                    leader_id=NO_LEADER if waits else isr[0],
-                    leader_epoch=former_epoch if waits else former_epoch + 1,
-                    host=self.replication,
-                )
-            )
-
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic and all that hangs on it. Raises ApiError when there is none."""
-        topic = self.topics.get(name)
-        if topic is None:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        for partition in list(topic.partitions):
-            self.metadata.own(partition)  # a broker that cannot hear of it keeps what it has
-        del self.topics[name]
-        del self.topics_by_id[topic.topic_id]
-        self.replication_control.name_freed(name)
-        self.metadata.changed(topic)
-        emit_topic_deleted(self.runtime, topic)
-        for observer in self.on_topic_deleted:
-            observer(topic)
-        self.publisher.topic_deleted(name)
-        for partition in topic.partitions:
-            if partition.leader_epoch > 0:
-                self.replication_control.former_epochs[partition.key] = partition.leader_epoch
-            self.reassignments.pop(partition.key, None)
-            for node_id in partition.replicas:
-                if (process := self.processes.get(node_id)) is not None:
-                    process.log_dirs.forget(partition)
-            partition.delete()
-
-    def ensure_internal_topic(self, name: str) -> Topic:
-        """The internal topic of this name, created on first use (AutoTopicCreationManager)."""
-        topic = self.topics.get(name)
-        if topic is not None:
-            return topic
-        partitions, factor, configs = self._internal_topic_settings(name)
-        return self.create_topic(name, partitions, factor, configs=configs)
-
-    def auto_create_topic(self, name: str) -> Topic:
-        """Create a topic that a client named in Metadata. Raises ApiError as CreateTopics would."""
-        if name in _INTERNAL_PREFIXES:
-            return self.ensure_internal_topic(name)
-        return self.create_topic(name)
-
-    def _internal_topic_settings(self, name: str) -> tuple[int, int, dict[str, str]]:
-        prefix = _INTERNAL_PREFIXES[name]
-        configs = {"segment.bytes": str(self.config(f"{prefix}.segment.bytes"))}
-        configs["compression.type"] = "producer"
-        if name == SHARE_GROUP_STATE_TOPIC:
-            configs["cleanup.policy"] = "delete"
-            configs["retention.ms"] = "-1"
-        else:
-            configs["cleanup.policy"] = "compact"
-        if name != GROUP_METADATA_TOPIC:
-            configs["min.insync.replicas"] = str(self.config(f"{prefix}.min.isr"))
-        if name == TRANSACTION_STATE_TOPIC:
-            configs["compression.type"] = "uncompressed"
-            configs["unclean.leader.election.enable"] = "false"
-        return (
-            self.config_int(f"{prefix}.num.partitions"),
-            self.config_int(f"{prefix}.replication.factor"),
-            configs,
-        )
 
     def configs_changed(self) -> None:
         """Call after an edit of the brokers' configs: topics take their defaults anew."""
@@ -402,10 +260,3 @@ class ClusterState:
         for broker in self.brokers.values():
             if broker.has_groups:
                 broker.groups.spare_connected(self.member_connections, by_ms)
-
-
-_INTERNAL_PREFIXES = {
-    GROUP_METADATA_TOPIC: "offsets.topic",
-    TRANSACTION_STATE_TOPIC: "transaction.state.log",
-    SHARE_GROUP_STATE_TOPIC: "share.coordinator.state.topic",
-}

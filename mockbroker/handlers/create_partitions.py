@@ -73,7 +73,7 @@ def _grow(
     if validate_only:
         plan_more_partitions(cluster.replication_control, topic, wanted.count, assignments)
     else:
-        cluster.add_partitions(topic, wanted.count, assignments)
+        cluster.topic_control.add_partitions(topic, wanted.count, assignments)
 
 
 def _result(name: str, error: ApiError) -> CreatePartitionsTopicResult:

@@ -122,7 +122,7 @@ def _create(
         # Kafka's response has an id here too, of no topic.
         topic_id = cluster.runtime.ids.uuid()
     else:
-        topic_id = cluster.add_topic(topic.name, plans, overrides).topic_id
+        topic_id = cluster.topic_control.add(topic.name, plans, overrides).topic_id
     if not auth.topic(Operation.DESCRIBE_CONFIGS, topic.name):
         return CreatableTopicResult(
             name=topic.name,

@@ -219,7 +219,7 @@ def auto_create(ctx: RequestContext, name: str) -> None:
     try:
         if cluster.quotas.throttling is not None:
             MutationQuota(ctx, strict_since=0).draw(cluster.config_int("num.partitions"))
-        cluster.auto_create_topic(name)
+        cluster.topic_control.auto_create(name)
     except ApiError:
         return
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from mockbroker.core.groups.offsets import NO_TIMESTAMP, OffsetAndMetadata
@@ -52,14 +51,18 @@ def offset_commit(
     builder = _ResponseBuilder()
     existing: list[ExistingPartition] = []
     for entry, topic in enumerate(request.topics):
-        existing += _existing(ctx, entry, topic, builder)
+        _add_existing(ctx, entry, topic, existing, builder)
     return _commit(ctx, request, existing, builder) if existing else builder.response
 
 
-def _existing(
-    ctx: RequestContext, entry: int, topic: OffsetCommitRequestTopic, builder: _ResponseBuilder
-) -> Iterator[ExistingPartition]:
-    """The partitions of a topic that exist; the builder gets the errors of the others."""
+def _add_existing(
+    ctx: RequestContext,
+    entry: int,
+    topic: OffsetCommitRequestTopic,
+    existing: list[ExistingPartition],
+    builder: _ResponseBuilder,
+) -> None:
+    """Add the partitions of a topic that exist; the builder gets the errors of the others."""
     image = ctx.image
     if ctx.api_version >= TOPIC_IDS_SINCE:
         found = image.topics_by_id.get(topic.topic_id)
@@ -71,7 +74,7 @@ def _existing(
     for partition in topic.partitions:
         index = partition.partition_index
         if found is not None and 0 <= index < count:
-            yield ExistingPartition(entry, found.name, found.topic_id, partition)
+            existing.append(ExistingPartition(entry, found.name, found.topic_id, partition))
         else:
             error = missing if found is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             name = topic.name if found is None else found.name

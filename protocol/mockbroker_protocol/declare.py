@@ -4,7 +4,12 @@ A declaration reads like the JSON files that Kafka generates its own classes fro
 a name, the range of versions that exist, those that are *flexible* (compact forms and tagged
 fields, KIP-482) and its *fields*. A field has a type, the versions it exists in, those in which it
 may be null, perhaps a tag, and the default that stands in where it is absent. The type is a
-*scalar*, an *array* of a type, or a *shape*: fields of its own under a name of its own.
+*scalar*, an *array* of a type, or a *shape*: fields of its own under a name of its own. As in
+Kafka's files, name, type and versions stand first, and the fields inside follow in `of`:
+
+    Field("topics", Array("FetchTopic"), "7+").of(
+        Field("topic", STRING, "7-12"),
+    )
 
 Nothing here touches bytes: `primitives.message_construct` turns a declaration and a version into a
 `construct` tree, `generate` turns it into a struct class and a table.
@@ -239,6 +244,13 @@ class Field:
         self.own_entity = own_entity
         self.null_is_all = null_is_all
 
+    def of(self, *fields: Field) -> Field:
+        """Set the fields of the shape that is this field's type, or its array's element."""
+        shape = self.type.element if isinstance(self.type, Array) else self.type
+        assert isinstance(shape, Shape), f"{self.name} has no fields of its own"
+        shape.of(*fields)
+        return self
+
     @property
     def names(self) -> Entity | EntityBy | None:
         """What the field names: Kafka's entity type, or ours where Kafka has none."""
@@ -246,12 +258,12 @@ class Field:
 
 
 class Array:
-    """`Array(INT32)`, or `Array("FetchTopic", Field(...), ...)`: the name and fields of a shape."""
+    """`Array(INT32)`, or `Array("FetchTopic")`, an array of a shape."""
 
     __slots__ = ("element",)
 
-    def __init__(self, element: Scalar | Shape | str, *fields: Field) -> None:
-        self.element = Shape(element, *fields) if isinstance(element, str) else element
+    def __init__(self, element: Scalar | Shape | str) -> None:
+        self.element = Shape(element) if isinstance(element, str) else element
 
 
 class Shape:
@@ -259,9 +271,14 @@ class Shape:
 
     __slots__ = ("fields", "name")
 
-    def __init__(self, name: str, *fields: Field) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
+        self.fields: tuple[Field, ...] = ()
+
+    def of(self, *fields: Field) -> Shape:
+        """Set the fields."""
         self.fields = fields
+        return self
 
 
 FieldType: TypeAlias = Scalar | Array | Shape
@@ -276,11 +293,14 @@ class Message:
 
     __slots__ = ("flexible", "leading", "name", "shape", "versions")
 
-    def __init__(
-        self, name: str, *fields: Field, versions: str, flexible: str, leading: bool = False
-    ) -> None:
+    def __init__(self, name: str, versions: str, *, flexible: str, leading: bool = False) -> None:
         self.name = name
         self.versions = Versions.parse(versions)
         self.flexible = Versions.parse(flexible)
         self.leading = leading
-        self.shape = Shape(name, *fields)
+        self.shape = Shape(name)
+
+    def of(self, *fields: Field) -> Message:
+        """Set the fields."""
+        self.shape.of(*fields)
+        return self

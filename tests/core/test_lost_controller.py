@@ -342,9 +342,9 @@ def test_a_partition_that_is_created_again_after_a_restore_has_another_epoch():
 
     node = Replicas()
     image = capture(node.cluster)
-    node.cluster.add_partitions(node.cluster.topics["t"], 2, [[3, 1, 2]])
+    node.cluster.topic_control.add_partitions(node.cluster.topics["t"], 2, [[3, 1, 2]])
     restore(node.cluster, image)
-    node.cluster.add_partitions(node.cluster.topics["t"], 2, [[1, 2, 3]])
+    node.cluster.topic_control.add_partitions(node.cluster.topics["t"], 2, [[1, 2, 3]])
     assert node.cluster.topics["t"].partitions[1].leader_epoch == 1
 
 

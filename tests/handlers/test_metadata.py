@@ -302,7 +302,7 @@ def test_every_kind_of_change_shows_in_the_next_answer(node, version):
         return response
 
     assert len(seen().topics[0].partitions) == 1
-    cluster.add_partitions(topic, 2)
+    cluster.topic_control.add_partitions(topic, 2)
     assert len(seen().topics[0].partitions) == 2
     topic.partitions[0].become_leader(2, 1, [1, 2])
     cluster.metadata.changed(topic)

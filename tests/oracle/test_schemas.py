@@ -160,5 +160,5 @@ def test_a_field_declared_otherwise_would_be_found(
 
 def found(fields: list[Field], theirs: Json) -> list[int]:
     """The versions in which these fields are not Kafka's."""
-    shape = Shape("FetchRequest", *fields)
+    shape = Shape("FetchRequest").of(*fields)
     return [v for v in FETCH.versions if our_fields(FETCH, v, shape) != theirs[str(v)]]

@@ -80,7 +80,7 @@ def test_a_stray_file_among_the_structs_fails_the_check(tmp_path: Path) -> None:
 
 def heartbeat_codec(*, version: int, **changes: Field) -> Codec:
     fields = [changes.get(field.name, field) for field in heartbeat.REQUEST.shape.fields]
-    message = Message("HeartbeatRequest", *fields, versions="0-4", flexible="4+")
+    message = Message("HeartbeatRequest", "0-4", flexible="4+").of(*fields)
     module = type(heartbeat)("mockbroker_protocol.schemas.heartbeat")
     module.REQUEST, module.RESPONSE = message, heartbeat.RESPONSE  # type: ignore[attr-defined]
     return Codec(module, message, version)

@@ -105,7 +105,7 @@ def test_partitions_added_while_a_stream_runs_are_read_from_their_start(
     batches: list[list[Read]] = []
     query = steps.into(batches, steps.stream(topic, kafka_fetch_max_wait_ms=5)).start()
     query.processAllAvailable()
-    steps.kafka.call(lambda cluster: cluster.add_partitions(cluster.topics[topic], 6))
+    steps.kafka.call(lambda cluster: cluster.topic_control.add_partitions(cluster.topics[topic], 6))
     steps.fill(topic, ["new"], partition=5)
     query.processAllAvailable()
     query.stop()

@@ -157,12 +157,12 @@ class CoordinatorShard(Generic[C]):
 
     # ----------------------------------------------------------------------- writing and waiting
 
-    def write(self, batch: Buffer) -> tuple[ErrorCode, int]:
-        """Append a batch; returns the error for the client, and the base offset."""
+    def write(self, batch: Buffer, now_ms: int) -> tuple[ErrorCode, int]:
+        """Append a batch at a time; returns the error for the client, and the base offset."""
         partition = self.partition
         if len(batch) > partition.topic.configs.max_message_bytes:
             return ErrorCode.UNKNOWN_SERVER_ERROR, -1
-        result = partition.append_records(batch, self._runtime.now_ms(), self.acks)
+        result = partition.append_records(batch, now_ms, self.acks)
         if result.error:
             return APPEND_ERRORS.get(result.error, ErrorCode.UNKNOWN_SERVER_ERROR), -1
         return NONE, result.base_offset

@@ -36,6 +36,7 @@ def emit_moved(
 
 def emit_committed(
     runtime: Runtime,
+    now_ms: int,
     node_id: int,
     group_id: str,
     commits: Iterable[tuple[str, int, OffsetAndMetadata]],
@@ -46,7 +47,6 @@ def emit_committed(
     """Offsets of a group were written at coordinator `node_id`: (topic, partition, offset)."""
     if not runtime.on_event:
         return
-    now_ms = runtime.now_ms()
     for topic, partition, value in commits:
         runtime.emit(
             OffsetCommitted(

@@ -211,11 +211,12 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         """
         if not commits:
             return NONE
+        now_ms = self._runtime.now_ms()
         records = [
             group_records.offset_commit(group_id, topic, partition, value)
             for topic, partition, value in commits
         ]
-        error, record_offset = self.append(records)
+        error, record_offset = self._append_at(now_ms, records)
         if error is NONE:
             store = self.offsets
             for topic, partition, value in commits:
@@ -224,6 +225,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
                 store.commit(group_id, topic, partition, value)
             emit_committed(
                 self._runtime,
+                now_ms,
                 self.coordinator.broker_id,
                 group_id,
                 commits,
@@ -373,12 +375,14 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
 
     def append(self, records: Iterable[KeyValue]) -> tuple[ErrorCode, int]:
         """Write records as one batch; returns the error a client is to see, and the base offset."""
-        now_ms = self._runtime.now_ms()
+        return self._append_at(self._runtime.now_ms(), records)
+
+    def _append_at(self, now_ms: int, records: Iterable[KeyValue]) -> tuple[ErrorCode, int]:
         batch = build_batch(
             [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
             base_sequence=0,  # as Kafka's coordinators have it, though without a producer id
         )
-        return self.write(batch)
+        return self.write(batch, now_ms)
 
 
 def _type(group: Group) -> str:

@@ -1,8 +1,8 @@
 """What the controller checks before topics and partitions come to be (ReplicationControlManager).
 
 The order of the checks is Kafka's, because it decides which error a request with two faults gets.
-Plans are made first and carried out by `Cluster`, so that a request which only validates takes the
-same path.
+Plans are made first and carried out by `topic_control`, so that a request which only validates
+takes the same path.
 """
 
 from __future__ import annotations

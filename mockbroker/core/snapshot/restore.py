@@ -184,7 +184,7 @@ def _put_topic(
         _raise_epoch(partition, before, cluster.replication_control.former_epochs.pop(key, -1))
         if producers == RESUME:
             _resume_producers(partition, before)
-    cluster.adopt_topic(topic)
+    cluster.topic_control.adopt(topic)
 
 
 def _partition(

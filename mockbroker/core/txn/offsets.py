@@ -64,14 +64,13 @@ def commit_pending(
         base_sequence=0,
         transactional=True,
     )
-    failed, record_offset = shard.write(batch)
+    failed, record_offset = shard.write(batch, now_ms)
     if failed:
         return failed
     for topic, index, offset in commits:
         offset.record_offset = record_offset
         record_offset += 1
         shard.offsets.commit_pending(producer_id, group_id, topic, index, offset)
-    emit_committed(
-        runtime, shard.coordinator.broker_id, group_id, commits, request_seq, transactional=True
-    )
+    node_id = shard.coordinator.broker_id
+    emit_committed(runtime, now_ms, node_id, group_id, commits, request_seq, transactional=True)
     return NONE

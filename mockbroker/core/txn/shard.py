@@ -251,7 +251,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
         record = Record(
             timestamp=now_ms, key=txn_records.key_of(transaction.transactional_id), value=value
         )
-        failed, _ = self.write(build_batch([record]))
+        failed, _ = self.write(build_batch([record]), now_ms)
         self.when_replicated(
             lambda error: self._run(transaction, Persisted(persist, error)), failed
         )

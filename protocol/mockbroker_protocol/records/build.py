@@ -35,7 +35,12 @@ def encode_record(
     record: Record,
 ) -> None:
     """Append one record to `out`, its length first; the deltas stand for its offset and time."""
-    if _is_short(offset_delta, timestamp_delta, record):
+    if (
+        not record.headers
+        and 0 <= offset_delta < _ONE_BYTE
+        and 0 <= timestamp_delta < _ONE_BYTE
+        and len(record.key or b"") + len(record.value or b"") < _ONE_BYTE - _SHORT_FRAME
+    ):
         _encode_short(out, offset_delta, timestamp_delta, record)
         return
     body = bytearray(1)
@@ -51,17 +56,8 @@ def encode_record(
     out += body
 
 
-def _is_short(offset_delta: int, timestamp_delta: int, record: Record) -> bool:
-    """Whether every number of a record, its length too, takes one byte."""
-    return (
-        not record.headers
-        and 0 <= offset_delta < _ONE_BYTE
-        and 0 <= timestamp_delta < _ONE_BYTE
-        and len(record.key or b"") + len(record.value or b"") < _ONE_BYTE - _SHORT_FRAME
-    )
-
-
 def _encode_short(out: bytearray, offset_delta: int, timestamp_delta: int, record: Record) -> None:
+    """Append a record in which every number, its length too, takes one byte."""
     key, value = record.key, record.value
     key_size = 0 if key is None else len(key)
     size = _SHORT_FRAME + key_size + (0 if value is None else len(value))

@@ -2,114 +2,82 @@
 
 from mockbroker_protocol.declare import *
 
-OFFSET_COMMIT_KEY = Message(
-    "OffsetCommitKey",
+OFFSET_COMMIT_KEY = Message("OffsetCommitKey", "0", flexible="none").of(
     Field("group", STRING),
     Field("topic", STRING),
     Field("partition", INT32),
-    versions="0",
-    flexible="none",
 )
 
-OFFSET_COMMIT_VALUE = Message(
-    "OffsetCommitValue",
+OFFSET_COMMIT_VALUE = Message("OffsetCommitValue", "0-4", flexible="4+").of(
     Field("offset", INT64),
     Field("leader_epoch", INT32, "3+", default=-1),
     Field("metadata", STRING),
     Field("commit_timestamp", INT64),
     Field("expire_timestamp", INT64, "1", default=-1),
     Field("topic_id", UUID, "4+", tag=0),
-    versions="0-4",
-    flexible="4+",
 )
 
-GROUP_METADATA_KEY = Message(
-    "GroupMetadataKey",
+GROUP_METADATA_KEY = Message("GroupMetadataKey", "0", flexible="none").of(
     Field("group", STRING),
-    versions="0",
-    flexible="none",
 )
 
-GROUP_METADATA_VALUE = Message(
-    "GroupMetadataValue",
+GROUP_METADATA_VALUE = Message("GroupMetadataValue", "0-4", flexible="4+").of(
     Field("protocol_type", STRING),
     Field("generation", INT32),
     Field("protocol", STRING, nullable=True),
     Field("leader", STRING, nullable=True),
     Field("current_state_timestamp", INT64, "2+", default=-1),
-    Field(
-        "members",
-        Array(
-            "MemberMetadata",
-            Field("member_id", STRING),
-            Field("group_instance_id", STRING, "3+", nullable=True, default=None),
-            Field("client_id", STRING),
-            Field("client_host", STRING),
-            Field("rebalance_timeout", INT32, "1+", default=-1),
-            Field("session_timeout", INT32),
-            Field("subscription", BYTES),
-            Field("assignment", BYTES),
-        ),
+    Field("members", Array("MemberMetadata")).of(
+        Field("member_id", STRING),
+        Field("group_instance_id", STRING, "3+", nullable=True, default=None),
+        Field("client_id", STRING),
+        Field("client_host", STRING),
+        Field("rebalance_timeout", INT32, "1+", default=-1),
+        Field("session_timeout", INT32),
+        Field("subscription", BYTES),
+        Field("assignment", BYTES),
     ),
-    versions="0-4",
-    flexible="4+",
 )
 
-CONSUMER_GROUP_METADATA_KEY = Message(
-    "ConsumerGroupMetadataKey",
+CONSUMER_GROUP_METADATA_KEY = Message("ConsumerGroupMetadataKey", "0", flexible="none").of(
     Field("group_id", STRING),
-    versions="0",
-    flexible="none",
 )
 
-CONSUMER_GROUP_METADATA_VALUE = Message(
-    "ConsumerGroupMetadataValue",
+CONSUMER_GROUP_METADATA_VALUE = Message("ConsumerGroupMetadataValue", "0", flexible="0+").of(
     Field("epoch", INT32),
     Field("metadata_hash", INT64, tag=0),
-    versions="0",
-    flexible="0+",
 )
 
 CONSUMER_GROUP_PARTITION_METADATA_KEY = Message(
-    "ConsumerGroupPartitionMetadataKey",
+    "ConsumerGroupPartitionMetadataKey", "0", flexible="none"
+).of(
     Field("group_id", STRING),
-    versions="0",
-    flexible="none",
 )
 
 CONSUMER_GROUP_PARTITION_METADATA_VALUE = Message(
-    "ConsumerGroupPartitionMetadataValue",
-    Field(
-        "topics",
-        Array(
-            "TopicMetadata",
-            Field("topic_id", UUID),
-            Field("topic_name", STRING),
-            Field("num_partitions", INT32),
-            Field(
-                "partition_metadata",
-                Array(
-                    "PartitionMetadata",
-                    Field("partition", INT32),
-                    Field("racks", Array(STRING)),
-                ),
-            ),
+    "ConsumerGroupPartitionMetadataValue", "0", flexible="0+"
+).of(
+    Field("topics", Array("TopicMetadata")).of(
+        Field("topic_id", UUID),
+        Field("topic_name", STRING),
+        Field("num_partitions", INT32),
+        Field("partition_metadata", Array("PartitionMetadata")).of(
+            Field("partition", INT32),
+            Field("racks", Array(STRING)),
         ),
     ),
-    versions="0",
-    flexible="0+",
 )
 
 CONSUMER_GROUP_MEMBER_METADATA_KEY = Message(
-    "ConsumerGroupMemberMetadataKey",
+    "ConsumerGroupMemberMetadataKey", "0", flexible="none"
+).of(
     Field("group_id", STRING),
     Field("member_id", STRING),
-    versions="0",
-    flexible="none",
 )
 
 CONSUMER_GROUP_MEMBER_METADATA_VALUE = Message(
-    "ConsumerGroupMemberMetadataValue",
+    "ConsumerGroupMemberMetadataValue", "0", flexible="0+"
+).of(
     Field("instance_id", STRING, nullable=True),
     Field("rack_id", STRING, nullable=True),
     Field("client_id", STRING),
@@ -118,105 +86,80 @@ CONSUMER_GROUP_MEMBER_METADATA_VALUE = Message(
     Field("subscribed_topic_regex", STRING, nullable=True),
     Field("rebalance_timeout_ms", INT32, default=-1),
     Field("server_assignor", STRING, nullable=True),
-    Field(
-        "classic_member_metadata",
-        Shape(
-            "ClassicMemberMetadata",
-            Field("session_timeout_ms", INT32),
-            Field(
-                "supported_protocols",
-                Array(
-                    "ClassicProtocol",
-                    Field("name", STRING),
-                    Field("metadata", BYTES),
-                ),
-            ),
+    Field("classic_member_metadata", Shape("ClassicMemberMetadata"), nullable=True, tag=0).of(
+        Field("session_timeout_ms", INT32),
+        Field("supported_protocols", Array("ClassicProtocol")).of(
+            Field("name", STRING),
+            Field("metadata", BYTES),
         ),
-        nullable=True,
-        tag=0,
     ),
-    versions="0",
-    flexible="0+",
 )
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_KEY = Message(
-    "ConsumerGroupTargetAssignmentMetadataKey",
+    "ConsumerGroupTargetAssignmentMetadataKey", "0", flexible="none"
+).of(
     Field("group_id", STRING),
-    versions="0",
-    flexible="none",
 )
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE = Message(
-    "ConsumerGroupTargetAssignmentMetadataValue",
+    "ConsumerGroupTargetAssignmentMetadataValue", "0", flexible="0+"
+).of(
     Field("assignment_epoch", INT32),
     Field("assignment_timestamp", INT64, tag=0),
-    versions="0",
-    flexible="0+",
 )
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_KEY = Message(
-    "ConsumerGroupTargetAssignmentMemberKey",
+    "ConsumerGroupTargetAssignmentMemberKey", "0", flexible="none"
+).of(
     Field("group_id", STRING),
     Field("member_id", STRING),
-    versions="0",
-    flexible="none",
 )
 
 CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_VALUE = Message(
-    "ConsumerGroupTargetAssignmentMemberValue",
-    Field(
-        "topic_partitions",
-        Array(
-            "TopicPartition",
-            Field("topic_id", UUID),
-            Field("partitions", Array(INT32)),
-        ),
+    "ConsumerGroupTargetAssignmentMemberValue", "0", flexible="0+"
+).of(
+    Field("topic_partitions", Array("TopicPartition")).of(
+        Field("topic_id", UUID),
+        Field("partitions", Array(INT32)),
     ),
-    versions="0",
-    flexible="0+",
 )
 
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_KEY = Message(
-    "ConsumerGroupCurrentMemberAssignmentKey",
+    "ConsumerGroupCurrentMemberAssignmentKey", "0", flexible="none"
+).of(
     Field("group_id", STRING),
     Field("member_id", STRING),
-    versions="0",
-    flexible="none",
 )
 
-TOPIC_PARTITIONS = Shape(
-    "TopicPartitions",
+TOPIC_PARTITIONS = Shape("TopicPartitions").of(
     Field("topic_id", UUID),
     Field("partitions", Array(INT32)),
     Field("assignment_epochs", Array(INT32), nullable=True, tag=0),
 )
 
 CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_VALUE = Message(
-    "ConsumerGroupCurrentMemberAssignmentValue",
+    "ConsumerGroupCurrentMemberAssignmentValue", "0", flexible="0+"
+).of(
     Field("member_epoch", INT32),
     Field("previous_member_epoch", INT32),
     Field("state", INT8),
     Field("assigned_partitions", Array(TOPIC_PARTITIONS)),
     Field("partitions_pending_revocation", Array(TOPIC_PARTITIONS)),
-    versions="0",
-    flexible="0+",
 )
 
 CONSUMER_GROUP_REGULAR_EXPRESSION_KEY = Message(
-    "ConsumerGroupRegularExpressionKey",
+    "ConsumerGroupRegularExpressionKey", "0", flexible="none"
+).of(
     Field("group_id", STRING),
     Field("regular_expression", STRING),
-    versions="0",
-    flexible="none",
 )
 
 CONSUMER_GROUP_REGULAR_EXPRESSION_VALUE = Message(
-    "ConsumerGroupRegularExpressionValue",
+    "ConsumerGroupRegularExpressionValue", "0", flexible="0+"
+).of(
     Field("topics", Array(STRING)),
     Field("version", INT64),
     Field("timestamp", INT64),
-    versions="0",
-    flexible="0+",
 )
 
 MESSAGES = (

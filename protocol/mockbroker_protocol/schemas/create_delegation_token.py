@@ -2,25 +2,17 @@
 
 from mockbroker_protocol.declare import *
 
-REQUEST = Message(
-    "CreateDelegationTokenRequest",
+REQUEST = Message("CreateDelegationTokenRequest", "1-3", flexible="2+").of(
     Field("owner_principal_type", STRING, "3+", nullable=True),
     Field("owner_principal_name", STRING, "3+", nullable=True),
-    Field(
-        "renewers",
-        Array(
-            "CreatableRenewers",
-            Field("principal_type", STRING),
-            Field("principal_name", STRING),
-        ),
+    Field("renewers", Array("CreatableRenewers")).of(
+        Field("principal_type", STRING),
+        Field("principal_name", STRING),
     ),
     Field("max_lifetime_ms", INT64),
-    versions="1-3",
-    flexible="2+",
 )
 
-RESPONSE = Message(
-    "CreateDelegationTokenResponse",
+RESPONSE = Message("CreateDelegationTokenResponse", "1-3", flexible="2+").of(
     Field("error_code", INT16),
     Field("principal_type", STRING),
     Field("principal_name", STRING),
@@ -32,6 +24,4 @@ RESPONSE = Message(
     Field("token_id", STRING),
     Field("hmac", BYTES),
     Field("throttle_time_ms", INT32),
-    versions="1-3",
-    flexible="2+",
 )

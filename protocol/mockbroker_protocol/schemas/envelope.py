@@ -2,19 +2,13 @@
 
 from mockbroker_protocol.declare import *
 
-REQUEST = Message(
-    "EnvelopeRequest",
+REQUEST = Message("EnvelopeRequest", "0", flexible="0+").of(
     Field("request_data", BYTES),
     Field("request_principal", BYTES, nullable=True),
     Field("client_host_address", BYTES),
-    versions="0",
-    flexible="0+",
 )
 
-RESPONSE = Message(
-    "EnvelopeResponse",
+RESPONSE = Message("EnvelopeResponse", "0", flexible="0+").of(
     Field("response_data", BYTES, nullable=True, default=None),
     Field("error_code", INT16),
-    versions="0",
-    flexible="0+",
 )

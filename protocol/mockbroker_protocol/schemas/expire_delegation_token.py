@@ -2,19 +2,13 @@
 
 from mockbroker_protocol.declare import *
 
-REQUEST = Message(
-    "ExpireDelegationTokenRequest",
+REQUEST = Message("ExpireDelegationTokenRequest", "1-2", flexible="2+").of(
     Field("hmac", BYTES),
     Field("expiry_time_period_ms", INT64),
-    versions="1-2",
-    flexible="2+",
 )
 
-RESPONSE = Message(
-    "ExpireDelegationTokenResponse",
+RESPONSE = Message("ExpireDelegationTokenResponse", "1-2", flexible="2+").of(
     Field("error_code", INT16),
     Field("expiry_timestamp_ms", INT64),
     Field("throttle_time_ms", INT32),
-    versions="1-2",
-    flexible="2+",
 )

@@ -2,15 +2,11 @@
 
 from mockbroker_protocol.declare import *
 
-REQUEST = Message(
-    "GetTelemetrySubscriptionsRequest",
+REQUEST = Message("GetTelemetrySubscriptionsRequest", "0", flexible="0+").of(
     Field("client_instance_id", UUID),
-    versions="0",
-    flexible="0+",
 )
 
-RESPONSE = Message(
-    "GetTelemetrySubscriptionsResponse",
+RESPONSE = Message("GetTelemetrySubscriptionsResponse", "0", flexible="0+").of(
     Field("throttle_time_ms", INT32),
     Field("error_code", INT16),
     Field("client_instance_id", UUID),
@@ -20,6 +16,4 @@ RESPONSE = Message(
     Field("telemetry_max_bytes", INT32),
     Field("delta_temporality", BOOL),
     Field("requested_metrics", Array(STRING)),
-    versions="0",
-    flexible="0+",
 )

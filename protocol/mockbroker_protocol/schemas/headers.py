@@ -6,23 +6,15 @@ even in the flexible v2, because a broker must read it before it knows that the 
 
 from mockbroker_protocol.declare import *
 
-REQUEST_HEADER = Message(
-    "RequestHeader",
+REQUEST_HEADER = Message("RequestHeader", "0-2", flexible="2+", leading=True).of(
     Field("api_key", INT16),
     Field("api_version", INT16),
     Field("correlation_id", INT32),
     Field("client_id", STRING, "1+", nullable=True, default=None, compact=False),
-    versions="0-2",
-    leading=True,
-    flexible="2+",
 )
 
-RESPONSE_HEADER = Message(
-    "ResponseHeader",
+RESPONSE_HEADER = Message("ResponseHeader", "0-1", flexible="1+", leading=True).of(
     Field("correlation_id", INT32),
-    versions="0-1",
-    leading=True,
-    flexible="1+",
 )
 
 MESSAGES = (

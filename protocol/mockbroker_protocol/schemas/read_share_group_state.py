@@ -2,58 +2,32 @@
 
 from mockbroker_protocol.declare import *
 
-REQUEST = Message(
-    "ReadShareGroupStateRequest",
+REQUEST = Message("ReadShareGroupStateRequest", "0", flexible="0+").of(
     Field("group_id", STRING, own_entity=GROUP_ID),
-    Field(
-        "topics",
-        Array(
-            "ReadStateData",
-            Field("topic_id", UUID, own_entity=TOPIC_ID),
-            Field(
-                "partitions",
-                Array(
-                    "PartitionData",
-                    Field("partition", INT32, own_entity=PARTITION),
-                    Field("leader_epoch", INT32),
-                ),
-            ),
+    Field("topics", Array("ReadStateData")).of(
+        Field("topic_id", UUID, own_entity=TOPIC_ID),
+        Field("partitions", Array("PartitionData")).of(
+            Field("partition", INT32, own_entity=PARTITION),
+            Field("leader_epoch", INT32),
         ),
     ),
-    versions="0",
-    flexible="0+",
 )
 
-RESPONSE = Message(
-    "ReadShareGroupStateResponse",
-    Field(
-        "results",
-        Array(
-            "ReadStateResult",
-            Field("topic_id", UUID, own_entity=TOPIC_ID),
-            Field(
-                "partitions",
-                Array(
-                    "PartitionResult",
-                    Field("partition", INT32, own_entity=PARTITION),
-                    Field("error_code", INT16),
-                    Field("error_message", STRING, nullable=True, default=None),
-                    Field("state_epoch", INT32),
-                    Field("start_offset", INT64),
-                    Field(
-                        "state_batches",
-                        Array(
-                            "StateBatch",
-                            Field("first_offset", INT64),
-                            Field("last_offset", INT64),
-                            Field("delivery_state", INT8),
-                            Field("delivery_count", INT16),
-                        ),
-                    ),
-                ),
+RESPONSE = Message("ReadShareGroupStateResponse", "0", flexible="0+").of(
+    Field("results", Array("ReadStateResult")).of(
+        Field("topic_id", UUID, own_entity=TOPIC_ID),
+        Field("partitions", Array("PartitionResult")).of(
+            Field("partition", INT32, own_entity=PARTITION),
+            Field("error_code", INT16),
+            Field("error_message", STRING, nullable=True, default=None),
+            Field("state_epoch", INT32),
+            Field("start_offset", INT64),
+            Field("state_batches", Array("StateBatch")).of(
+                Field("first_offset", INT64),
+                Field("last_offset", INT64),
+                Field("delivery_state", INT8),
+                Field("delivery_count", INT16),
             ),
         ),
     ),
-    versions="0",
-    flexible="0+",
 )

@@ -2,17 +2,11 @@
 
 from mockbroker_protocol.declare import *
 
-REQUEST = Message(
-    "SaslHandshakeRequest",
+REQUEST = Message("SaslHandshakeRequest", "0-1", flexible="none").of(
     Field("mechanism", STRING),
-    versions="0-1",
-    flexible="none",
 )
 
-RESPONSE = Message(
-    "SaslHandshakeResponse",
+RESPONSE = Message("SaslHandshakeResponse", "0-1", flexible="none").of(
     Field("error_code", INT16),
     Field("mechanisms", Array(STRING)),
-    versions="0-1",
-    flexible="none",
 )

@@ -2,41 +2,25 @@
 
 from mockbroker_protocol.declare import *
 
-REQUEST = Message(
-    "ShareGroupHeartbeatRequest",
+REQUEST = Message("ShareGroupHeartbeatRequest", "1", flexible="1+").of(
     Field("group_id", STRING, entity=GROUP_ID),
     Field("member_id", STRING, own_entity=MEMBER_ID),
     Field("member_epoch", INT32, own_entity=GENERATION),
     Field("rack_id", STRING, nullable=True, default=None),
     Field("subscribed_topic_names", Array(STRING), nullable=True, default=None, entity=TOPIC_NAME),
-    versions="1",
-    flexible="1+",
 )
 
-RESPONSE = Message(
-    "ShareGroupHeartbeatResponse",
+RESPONSE = Message("ShareGroupHeartbeatResponse", "1", flexible="1+").of(
     Field("throttle_time_ms", INT32),
     Field("error_code", INT16),
     Field("error_message", STRING, nullable=True, default=None),
     Field("member_id", STRING, nullable=True, default=None, own_entity=MEMBER_ID),
     Field("member_epoch", INT32, own_entity=GENERATION),
     Field("heartbeat_interval_ms", INT32),
-    Field(
-        "assignment",
-        Shape(
-            "Assignment",
-            Field(
-                "topic_partitions",
-                Array(
-                    "TopicPartitions",
-                    Field("topic_id", UUID, own_entity=TOPIC_ID),
-                    Field("partitions", Array(INT32), own_entity=PARTITION),
-                ),
-            ),
+    Field("assignment", Shape("Assignment"), nullable=True, default=None).of(
+        Field("topic_partitions", Array("TopicPartitions")).of(
+            Field("topic_id", UUID, own_entity=TOPIC_ID),
+            Field("partitions", Array(INT32), own_entity=PARTITION),
         ),
-        nullable=True,
-        default=None,
     ),
-    versions="1",
-    flexible="1+",
 )

@@ -2,18 +2,12 @@
 
 from mockbroker_protocol.declare import *
 
-REQUEST = Message(
-    "UnregisterBrokerRequest",
+REQUEST = Message("UnregisterBrokerRequest", "0", flexible="0+").of(
     Field("broker_id", INT32, entity=BROKER_ID),
-    versions="0",
-    flexible="0+",
 )
 
-RESPONSE = Message(
-    "UnregisterBrokerResponse",
+RESPONSE = Message("UnregisterBrokerResponse", "0", flexible="0+").of(
     Field("throttle_time_ms", INT32),
     Field("error_code", INT16),
     Field("error_message", STRING, nullable=True),
-    versions="0",
-    flexible="0+",
 )

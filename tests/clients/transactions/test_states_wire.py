@@ -9,12 +9,10 @@ what the table of answers says in those four columns a client sees of the verifi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
 
-from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.core.txn.states import ANSWERS, State, TxnRequest, TxnStep
 from mockbroker_fixtures import Cluster
@@ -36,7 +34,7 @@ BY_STATE = pytest.mark.parametrize("state", State, ids=lambda state: state.value
 def kafka() -> Iterator[Cluster]:
     with Cluster(brokers=1) as kafka:
         for topic in (TRANSACTION_STATE_TOPIC, GROUP_METADATA_TOPIC):
-            kafka.call(partial(CoreCluster.ensure_internal_topic, name=topic))
+            kafka.call(lambda cluster, name=topic: cluster.ensure_internal_topic(name))
         yield kafka
 
 

@@ -206,6 +206,8 @@ def act(world: World, step: str, draw) -> None:
             cluster.replication_control, name, 0, draw.sample((1, 2, 3), 2), may_change_factor=True
         )
     elif step == "grow" and name in cluster.topics:
-        cluster.add_partitions(cluster.topics[name], len(cluster.topics[name].partitions) + 1)
+        cluster.topic_control.add_partitions(
+            cluster.topics[name], len(cluster.topics[name].partitions) + 1
+        )
     else:
         world.advance(10)

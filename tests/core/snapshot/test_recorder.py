@@ -87,7 +87,7 @@ def test_topics_come_change_grow_and_go(node):
     check(node, stored)
     topic = node.cluster.topics["t"]
     node.cluster.replace_topic_configs(topic, {"retention.ms": "5"})
-    node.cluster.add_partitions(topic, 5)
+    node.cluster.topic_control.add_partitions(topic, 5)
     node.cluster.delete_topic("gone")
     check(node, stored)
     assert loaded(stored.data).topics[0].overrides == {"retention.ms": "5"}

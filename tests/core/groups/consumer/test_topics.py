@@ -42,7 +42,7 @@ def test_the_hash_changes_with_partitions_racks_and_identity(cluster: Cluster) -
     for replicas in ([1], [2]):
         cluster.create_topic("t", assignments={0: replicas})
         seen.add(metadata_hash(topics, {"t"}))
-        cluster.add_partitions(cluster.topics["t"], 2)
+        cluster.topic_control.add_partitions(cluster.topics["t"], 2)
         seen.add(metadata_hash(topics, {"t"}))
         cluster.delete_topic("t")
     assert len(seen) == 4
@@ -53,7 +53,7 @@ def test_new_topics_are_noticed_and_others_are_not_new(cluster: Cluster) -> None
     cluster.create_topic("t", 1, 1)
     first = topics.created_version
     assert first == topics.version
-    cluster.add_partitions(cluster.topics["t"], 2)
+    cluster.topic_control.add_partitions(cluster.topics["t"], 2)
     cluster.delete_topic("t")
     assert topics.created_version == first < topics.version
     cluster.create_topic("t", 1, 1)

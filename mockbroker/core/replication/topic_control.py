@@ -1,0 +1,207 @@
+"""The controller creates, grows and deletes topics.
+
+A new topic is a plan first (`control`), so that a request which only validates takes the same path.
+An internal topic is created on first use, with partitions, factor and configs of its own broker
+configs.
+
+Source: ReplicationControlManager; AutoTopicCreationManager for internal topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mockbroker.core.errors import ApiError
+from mockbroker.core.hashing.java_hash import coordinator_partition
+from mockbroker.core.log.emitters import emit_topic_deleted
+from mockbroker.core.log.epoch_cache import NO_EPOCH
+from mockbroker.core.metadata.topic import (
+    GROUP_METADATA_TOPIC,
+    SHARE_GROUP_STATE_TOPIC,
+    TRANSACTION_STATE_TOPIC,
+    Topic,
+)
+from mockbroker.core.replication.control import PartitionPlan, plan_more_partitions, plan_topic
+from mockbroker.core.replication.elections import elect_first_leaders
+from mockbroker.core.replication.partition import NO_LEADER, Partition
+from mockbroker_protocol import ErrorCode
+
+if TYPE_CHECKING:
+    from mockbroker.core.replication.replication_control import ReplicationControl
+    from mockbroker.core.replication.states import StateLog
+
+_INTERNAL_PREFIXES = {
+    GROUP_METADATA_TOPIC: "offsets.topic",
+    TRANSACTION_STATE_TOPIC: "transaction.state.log",
+    SHARE_GROUP_STATE_TOPIC: "share.coordinator.state.topic",
+}
+
+
+class TopicControl:
+    """Changes the topics of the newest image. Brokers hear of a deletion by `publish_deletion`."""
+
+    __slots__ = (
+        "_configs",
+        "_control",
+        "_metadata",
+        "_publish_deletion",
+        "_replication",
+        "_states",
+    )
+
+    def __init__(
+        self,
+        control: ReplicationControl,
+        states: StateLog,
+        publish_deletion: Callable[[str], None],
+    ) -> None:
+        self._control = control
+        self._configs = control.configs
+        self._metadata = control.metadata
+        self._replication = control.replication
+        self._states = states
+        self._publish_deletion = publish_deletion
+
+    # -- creating ----------------------------------------------------------------------------------
+
+    def create(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        assignments: Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str] | None = None,
+    ) -> Topic:
+        """Create a topic; -1 stands for the brokers' default. Raises ApiError as CreateTopics
+        would.
+        """
+        configs = configs or {}
+        plans = plan_topic(
+            self._control,
+            name,
+            partitions,
+            replication_factor,
+            assignments=assignments or {},
+            configs=configs,
+        )
+        return self.add(name, plans, configs)
+
+    def add(self, name: str, plans: Iterable[PartitionPlan], configs: Mapping[str, str]) -> Topic:
+        """Carry out a topic's plan, already checked by `plan_topic`."""
+        topic = Topic(name, self._control.runtime.ids.uuid(), self._configs, configs)
+        self._grow(topic, plans)
+        self.adopt(topic)
+        elect_first_leaders(self._control, topic.partitions)
+        return topic
+
+    def adopt(self, topic: Topic) -> None:
+        """Let a topic that has its partitions be one of the cluster's."""
+        name, image = topic.name, self._metadata.image
+        image.topics[name] = topic
+        image.topics_by_id[topic.topic_id] = topic
+        self._replication.partitions_created(topic.partitions)
+        self._control.name_taken(name)
+        self._metadata.changed(topic)
+        for observer in self._metadata.on_topic_created:
+            observer(topic)
+
+    def add_partitions(
+        self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] | None = None
+    ) -> None:
+        """Bring `topic` to `count` partitions in all. Raises ApiError as CreatePartitions would."""
+        present = len(topic.partitions)
+        self._grow(topic, plan_more_partitions(self._control, topic, count, assignments))
+        added = topic.partitions[present:]
+        self._replication.partitions_created(added)
+        self._metadata.changed(topic)
+        self._states.partitions_created(added)
+        elect_first_leaders(self._control, added)
+
+    def _grow(self, topic: Topic, plans: Iterable[PartitionPlan]) -> None:
+        waits = self._configs.get_int("mockbroker.partition.creation.ms") > 0
+        for replicas, isr in plans:
+            index = len(topic.partitions)
+            former_epoch = self._control.former_epochs.pop((topic.topic_id, index), NO_EPOCH)
+            topic.partitions.append(
+                Partition(
+                    topic=topic,
+                    index=index,
+                    replicas=replicas,
+                    isr=isr,
+                    leader_id=NO_LEADER if waits else isr[0],
+                    leader_epoch=former_epoch if waits else former_epoch + 1,
+                    host=self._replication,
+                )
+            )
+
+    # -- deleting ----------------------------------------------------------------------------------
+
+    def delete(self, name: str) -> None:
+        """Delete a topic and all that hangs on it. Raises ApiError when there is none."""
+        control, metadata = self._control, self._metadata
+        topic = metadata.image.topics.get(name)
+        if topic is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        for partition in list(topic.partitions):
+            metadata.own(partition)  # a broker that cannot hear of it keeps what it has
+        del metadata.image.topics[name]
+        del metadata.image.topics_by_id[topic.topic_id]
+        control.name_freed(name)
+        metadata.changed(topic)
+        emit_topic_deleted(control.runtime, topic)
+        for observer in metadata.on_topic_deleted:
+            observer(topic)
+        self._publish_deletion(name)
+        for partition in topic.partitions:
+            if partition.leader_epoch > 0:
+                control.former_epochs[partition.key] = partition.leader_epoch
+            control.reassignments.pop(partition.key, None)
+            for node_id in partition.replicas:
+                if (process := metadata.processes.get(node_id)) is not None:
+                    process.log_dirs.forget(partition)
+            partition.delete()
+
+    # -- internal topics ---------------------------------------------------------------------------
+
+    def ensure_internal(self, name: str) -> Topic:
+        """The internal topic of this name, created on first use."""
+        topic = self._metadata.image.topics.get(name)
+        if topic is not None:
+            return topic
+        partitions, factor, configs = self._internal_settings(name)
+        return self.create(name, partitions, factor, configs=configs)
+
+    def auto_create(self, name: str) -> Topic:
+        """Create a topic that a client named in Metadata. Raises ApiError as CreateTopics would."""
+        if name in _INTERNAL_PREFIXES:
+            return self.ensure_internal(name)
+        return self.create(name)
+
+    def coordinator_partition(self, key: str, topic: str = GROUP_METADATA_TOPIC) -> int:
+        """The partition of an internal topic that owns a group id or transactional id.
+
+        Answers as well before the topic exists, with the number of partitions it is going to have.
+        """
+        found = self._metadata.image.topics.get(topic)
+        count = self._internal_settings(topic)[0] if found is None else len(found.partitions)
+        return coordinator_partition(key, count)
+
+    def _internal_settings(self, name: str) -> tuple[int, int, dict[str, str]]:
+        """The partitions, replication factor and configs that an internal topic is created with."""
+        prefix, config = _INTERNAL_PREFIXES[name], self._configs.get
+        configs = {"segment.bytes": str(config(f"{prefix}.segment.bytes"))}
+        configs["compression.type"] = "producer"
+        if name == SHARE_GROUP_STATE_TOPIC:
+            configs["cleanup.policy"] = "delete"
+            configs["retention.ms"] = "-1"
+        else:
+            configs["cleanup.policy"] = "compact"
+        if name != GROUP_METADATA_TOPIC:
+            configs["min.insync.replicas"] = str(config(f"{prefix}.min.isr"))
+        if name == TRANSACTION_STATE_TOPIC:
+            configs["compression.type"] = "uncompressed"
+            configs["unclean.leader.election.enable"] = "false"
+        partitions = self._configs.get_int(f"{prefix}.num.partitions")
+        return partitions, self._configs.get_int(f"{prefix}.replication.factor"), configs
