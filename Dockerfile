@@ -1,7 +1,9 @@
 # syntax=docker/dockerfile:1
 # A cluster in a container:
 #   docker build -t mockbroker .
-#   docker run --rm -p 9092-9094:9092-9094 -p 9191:9191 mockbroker --advertised-host localhost
+#   docker run --rm -p 9092-9094:9092-9094 -p 9191:9191 mockbroker
+# Flags of `mockbroker serve` may follow. Clients of other containers need its name:
+# `--advertised-host NAME`, or two listeners (docs/howto/serve.md).
 
 ARG PYTHON=3.13
 
@@ -26,13 +28,13 @@ LABEL org.opencontainers.image.title="mockbroker" \
 COPY --from=build /opt/mockbroker /opt/mockbroker
 ENV PATH=/opt/mockbroker/bin:$PATH \
     PYTHONUNBUFFERED=1 \
-    PYTHONDONTWRITEBYTECODE=1
+    PYTHONDONTWRITEBYTECODE=1 \
+    MOCKBROKER_ADVERTISED_HOST=localhost
 USER 65532:65532
 # Three brokers, and the admin port.
 EXPOSE 9092 9093 9094 9191
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=3s --start-period=2s --retries=3 \
-  CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:9191/healthz', timeout=2)"]
-ENTRYPOINT ["mockbroker", "serve", "--host", "0.0.0.0", "--allow-remote"]
-# Listening on every address, the brokers must still tell clients one that they can reach.
-CMD ["--advertised-host", "localhost"]
+  CMD ["python", "-c", "import json, urllib.request; admin = json.load(open('/tmp/mockbroker.json')).get('admin'); admin and urllib.request.urlopen(admin + '/healthz', timeout=2)"]
+# Flags that follow the image's name are added; a later flag outranks an earlier one.
+ENTRYPOINT ["mockbroker", "serve", "--host", "0.0.0.0", "--allow-remote", "--ready-file", "/tmp/mockbroker.json"]

@@ -8,6 +8,8 @@ ARGS   ?=
 
 VENV   := .venv
 BIN    := $(VENV)/bin
+# What `serve` needs, and what development needs as well.
+SERVES := $(VENV)/.serves
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 # tests/support/sharing.py groups tests that share an expensive thing (a JVM, a real broker) and
@@ -34,16 +36,29 @@ help: ## list the targets
 install: $(STAMP) ## create .venv/ with everything pinned (quick when nothing changed)
 
 # pip's resolver sees the pins of requirements/constraints.txt, and so does its build isolation.
-$(STAMP): pyproject.toml requirements/constraints.txt
+INSTALL := PIP_CONSTRAINT=requirements/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	  $(BIN)/python -m pip install --quiet --editable
+REQUIREMENTS := pyproject.toml requirements/constraints.txt
+
+define venv
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "mockbroker needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
-	@echo "installing into $(VENV)/; the first time takes a minute or two"
-	@PIP_CONSTRAINT=requirements/constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-	  $(BIN)/python -m pip install --quiet --editable '.[dev]'
+endef
+
+$(SERVES): $(REQUIREMENTS)
+	$(venv)
+	@echo "installing what the cluster needs into $(VENV)/"
+	@$(INSTALL) .
 	@touch $@
 
-run: $(STAMP) ## start a cluster of three brokers; more flags with ARGS="--topic orders:6"
+$(STAMP): $(REQUIREMENTS)
+	$(venv)
+	@echo "installing everything into $(VENV)/; the first time takes a minute or two"
+	@$(INSTALL) '.[dev]'
+	@touch $(SERVES) $@
+
+run: $(SERVES) ## start a cluster of three brokers; more flags with ARGS="--topic orders:6"
 	@exec $(BIN)/mockbroker serve $(ARGS)
 
 test: $(STAMP) ## run the tests in parallel, all but the slow; narrow it with ARGS="-k fetch"

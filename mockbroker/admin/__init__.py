@@ -10,7 +10,7 @@ brokers listen.
 
 from __future__ import annotations
 
-from mockbroker.admin.server import AdminError, AdminServer, start_admin
+from mockbroker.admin.server import AdminError, AdminServer, bind_admin, start_admin
 from mockbroker.admin.target import AdminTarget, ClusterMetrics, ServerTarget
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "AdminTarget",
     "ClusterMetrics",
     "ServerTarget",
+    "bind_admin",
     "start_admin",
 ]

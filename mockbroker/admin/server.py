@@ -1,7 +1,7 @@
 """The admin thread: its socket, its trio run, its end.
 
-The caller binds the socket, so a taken port is reported at once. Slow imports take place in the
-thread.
+The caller binds the socket, so a taken port is reported at once, and clients can connect before the
+server has started: they wait for it. Slow imports take place in the thread.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class AdminError(Exception):
 
 
 class AdminServer:
-    """A running admin server; made by `start_admin`."""
+    """An admin server: bound when it is made (`bind_admin`), running after `start`."""
 
     def __init__(
         self, target: AdminTarget, sock: socket.socket, app_factory: AppFactory, secret: str | None
@@ -73,6 +73,9 @@ class AdminServer:
 
         The thread is a daemon: if a stalled reader delays it, the process still ends.
         """
+        if self._thread.ident is None:  # never started
+            self._socket.close()
+            return True
         if self._token is not None and self._thread.is_alive():
             with suppress(trio.RunFinishedError):  # it may end by itself meanwhile
                 self._token.run_sync_soon(self._stop.set)
@@ -154,7 +157,7 @@ def default_app(target: AdminTarget, secret: str | None) -> Any:
     return build_app(target, secret)
 
 
-def start_admin(
+def bind_admin(
     target: AdminTarget,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -162,13 +165,22 @@ def start_admin(
     secret: str | None = None,
     app_factory: AppFactory = default_app,
 ) -> AdminServer:
-    """Start the admin server of a cluster and return once it answers.
+    """Bind the port of a cluster's admin server; 0 takes a free one. `start` starts it.
 
-    With a `secret`, requests other than probes need it (`Authorization: Bearer SECRET`).
+    With a `secret`, requests other than probes need it (`Authorization: Bearer SECRET`). Raises
+    AdminError when the port cannot be bound.
+    """
+    return AdminServer(target, listen(host, port), app_factory, secret)
+
+
+def start_admin(
+    target: AdminTarget, host: str = "127.0.0.1", port: int = 0, **options: Any
+) -> AdminServer:
+    """Bind and start the admin server of a cluster, and return once it answers.
 
     It blocks while the thread imports (a quarter of a second), so a trio run calls it in a worker
-    thread. Raises AdminError when the port cannot be bound.
+    thread. Takes the options of `bind_admin`, and raises AdminError as it does.
     """
-    server = AdminServer(target, listen(host, port), app_factory, secret)
+    server = bind_admin(target, host, port, **options)
     server.start()
     return server

@@ -13,6 +13,7 @@ main = LazyGroup(
     "mockbroker",
     commands={
         "serve": ("mockbroker.cli.serve:serve", "Run a Kafka cluster until interrupted."),
+        "exec": ("mockbroker.cli.execute:execute", "Run a program with a cluster around it."),
         "stop": ("mockbroker.cli.daemon:stop", "Stop a cluster in the background."),
         "topics": ("mockbroker.cli.topics:topics", "List, describe, create and delete topics."),
         "produce": ("mockbroker.cli.produce:produce", "Send lines of standard input as records."),

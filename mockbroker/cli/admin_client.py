@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.client
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -14,10 +15,10 @@ from urllib.parse import urlencode, urlsplit
 
 import click
 
+from mockbroker.cli import environment
+
 P = ParamSpec("P")
 
-ADMIN_ENVIRONMENT = "MOCKBROKER_ADMIN"
-TOKEN_ENVIRONMENT = "MOCKBROKER_ADMIN_TOKEN_FILE"  # noqa: S105 - the name of a variable
 DEFAULT_ADMIN = "http://127.0.0.1:9191"
 # Real time. Waiting is the server's: it answers when its own limit is over.
 TIMEOUT_S = 30.0
@@ -110,7 +111,7 @@ def admin_command(function: Callable[Concatenate[AdminClient, P], None]) -> Call
     @click.option(
         "--admin",
         metavar="URL",
-        envvar=ADMIN_ENVIRONMENT,
+        envvar=environment.ADMIN,
         default=DEFAULT_ADMIN,
         show_default=True,
         show_envvar=True,
@@ -119,15 +120,15 @@ def admin_command(function: Callable[Concatenate[AdminClient, P], None]) -> Call
     @click.option(
         "--admin-token-file",
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
-        envvar=TOKEN_ENVIRONMENT,
+        envvar=environment.ADMIN_TOKEN_FILE,
         show_envvar=True,
-        help="File with the admin API's token.",
+        help=f"File with the admin API's token.  [default: the token in {environment.ADMIN_TOKEN}]",
     )
     @functools.wraps(function)
     def command(
         admin: str, admin_token_file: Path | None, *args: P.args, **kwargs: P.kwargs
     ) -> None:
-        token = None
+        token = os.environ.get(environment.ADMIN_TOKEN) or None
         if admin_token_file is not None:
             try:
                 token = admin_token_file.read_text(encoding="utf-8").strip()

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
+from mockbroker.cli import environment
 from mockbroker.server.config import ServerError
 from mockbroker.server.private_files import write_private
 
@@ -41,21 +42,29 @@ class AdminOptions:
             self.temporary.cleanup()
 
 
-def admin_options(command: F) -> F:
+LOCAL_ADMIN = AdminOptions(LOOPBACK, 0)
+"""An admin API on a free port of this machine, without a token."""
+
+
+def admin_options(*, default_port: int) -> Callable[[F], F]:
     """Give a command the options that `read_admin_options` reads."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    port = click.option(
+        "--admin-port",
+        type=click.IntRange(0, 65535),
+        default=default_port,
+        show_default=True,
+        help="Port of the admin API, /healthz and /metrics; 0 takes a free one.",
+    )
+
+    def with_options(command: F) -> F:
+        for option in reversed((port, *_OPTIONS)):
+            command = option(command)
+        return command
+
+    return with_options
 
 
 _OPTIONS = (
-    click.option(
-        "--admin-port",
-        type=click.IntRange(0, 65535),
-        default=DEFAULT_ADMIN_PORT,
-        show_default=True,
-        help="Port of the admin API, /healthz and /metrics; 0 takes a free one.",
-    ),
     click.option("--no-admin", is_flag=True, help="Do not serve the admin API."),
     click.option(
         "--allow-remote",
@@ -65,7 +74,8 @@ _OPTIONS = (
     click.option(
         "--admin-token-file",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="File with the admin API's token. Only you may have access to it.",
+        help="File with the admin API's token. Only you may have access to it."
+        f"  [default: the token in {environment.ADMIN_TOKEN}]",
     ),
 )
 
@@ -79,11 +89,14 @@ def read_admin_options(
     admin_token_file: Path | None,
 ) -> AdminOptions | None:
     """The admin API of the options, None with --no-admin. Raises ServerError for a token file that
-    cannot be used. With --allow-remote, a missing token is made, in a temporary file.
+    cannot be used. Without a file, the token is MOCKBROKER_ADMIN_TOKEN; with --allow-remote, a
+    missing one is made, in a temporary file.
     """
     if no_admin:
         return None
-    secret = None if admin_token_file is None else _read_secret(admin_token_file)
+    secret = os.environ.get(environment.ADMIN_TOKEN) or None
+    if admin_token_file is not None:
+        secret = _read_secret(admin_token_file)
     if not allow_remote or _is_loopback(brokers_host):
         return AdminOptions(LOOPBACK, admin_port, secret, admin_token_file)
     if secret is not None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 import click
 
+from mockbroker.cli import environment
+
 if TYPE_CHECKING:
     from mockbroker.client import Client
 
 P = ParamSpec("P")
 
-BOOTSTRAP_ENVIRONMENT = "MOCKBROKER_BOOTSTRAP"
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 CLIENT_ID = "mockbroker-cli"
 DEFAULT_REQUEST_TIMEOUT_S = 30.0
@@ -62,7 +63,7 @@ def client_command(
         "bootstrap",
         metavar="HOST:PORT,…",
         callback=_checked_bootstrap,
-        envvar=BOOTSTRAP_ENVIRONMENT,
+        envvar=environment.BOOTSTRAP,
         default=DEFAULT_BOOTSTRAP,
         show_default=True,
         show_envvar=True,

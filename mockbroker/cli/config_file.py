@@ -65,12 +65,15 @@ class TopicEntry(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ListenerEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """One listener of every broker; broker i binds port + i. `configs` are for it alone."""
+    """One listener of every broker; broker i binds port + i and advertises advertised_port + i.
+    `configs` are for it alone.
+    """
 
     name: str = "PLAINTEXT"
     host: str = "127.0.0.1"
     port: int = 0
     advertised_host: str | None = None
+    advertised_port: int | None = None
     security_protocol: str = "PLAINTEXT"
     configs: dict[str, ConfigValue] = {}
 
@@ -166,6 +169,7 @@ def server_config(file: ConfigFile) -> ServerConfig:
                 entry.host,
                 entry.port,
                 entry.advertised_host,
+                entry.advertised_port,
                 entry.security_protocol,
                 texts(entry.configs),
             )

@@ -76,11 +76,17 @@ class LazyGroup(click.Group):
         except (click.Abort, KeyboardInterrupt):
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
-            # The reader of the output has closed it, as `head` does. Python flushes at exit, and
-            # needs an open descriptor for that.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()
             sys.exit(1)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def discard_output() -> None:
+    """Discard what follows on standard output, whose reader has closed it, as `head` does.
+
+    Python flushes at exit, and needs an open descriptor for that.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextlib.contextmanager

@@ -17,8 +17,10 @@ import msgspec
 import trio
 
 from mockbroker.cli.admin_client import read_data
-from mockbroker.cli.own_cluster import addresses_of
+from mockbroker.cli.admin_options import LOCAL_ADMIN
+from mockbroker.cli.programs import run_program
 from mockbroker.cli.scenario_file import Scenario, ScenarioStep, Wait, parse_scenario
+from mockbroker.cli.serving import serving
 from mockbroker.core.actions import ACTIONS
 from mockbroker.core.errors import ActionError, ApiError, ConfigError, first_error
 from mockbroker.core.faults.engine import engine_of
@@ -31,7 +33,7 @@ from mockbroker.core.journal.waiting import Waiter
 from mockbroker.core.quiescence import QuiescenceWatch, unsettled
 from mockbroker.core.validation import ValidationError
 from mockbroker.server.clock.adjustable_clock import AdjustableClock
-from mockbroker.server.cluster_server import ClusterServer, open_server
+from mockbroker.server.cluster_server import ClusterServer
 from mockbroker.server.config import ServerError
 
 BAD_USAGE = 2
@@ -41,13 +43,21 @@ TIMELINE_EVENTS_MAX = 40
 
 
 class ScenarioFailedError(Exception):
-    """A step, a check or the command failed."""
+    """A step, a check or the command failed. `status` is the exit code that tells so."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Run:
-    """One run of a scenario, in the cluster's trio run, with a method for each kind of step."""
+    """One run of a scenario, in the cluster's trio run, with a method for each kind of step.
+
+    `command_ended` is set when the command that runs beside the steps has ended.
+    """
 
     def __init__(self, server: ClusterServer) -> None:
+        self.command_ended = trio.Event()
         self._server = server
         self._cluster = server.cluster
         journal = server.cluster.runtime.journal
@@ -67,25 +77,47 @@ class Run:
         enough = threading.Event()
         waiter = Waiter(self._journal, self._reader, matcher, wait.count, enough.set)
         try:
-            # Waiting is in real time, whatever the cluster's clock does.
-            await trio.to_thread.run_sync(enough.wait, wait.timeout / 1000, abandon_on_cancel=True)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._cancel_after_command, nursery.cancel_scope)
+                # Waiting is in real time, whatever the cluster's clock does.
+                await trio.to_thread.run_sync(
+                    enough.wait, wait.timeout / 1000, abandon_on_cancel=True
+                )
+                nursery.cancel_scope.cancel()
         finally:
             waiter.stop()
         if not enough.is_set():
-            raise ScenarioFailedError(
-                f"{len(waiter.found)} events match after {wait.timeout} ms of real time, "
-                f"not {wait.count}"
+            when = (
+                "when the command has ended"
+                if self.command_ended.is_set()
+                else f"after {wait.timeout} ms of real time"
             )
+            raise ScenarioFailedError(f"{len(waiter.found)} events match {when}, not {wait.count}")
+
+    async def _cancel_after_command(self, scope: trio.CancelScope) -> None:
+        """Cancel once the command has ended and the cluster is at rest after it."""
+        await self.command_ended.wait()
+        await self._settled()
+        scope.cancel()
 
     async def settle(self, timeout_ms: int) -> None:
-        settled = threading.Event()
+        with trio.CancelScope() as scope:
+            timer = _after_real_time(timeout_ms, scope)
+            try:
+                await self._settled()
+            finally:
+                timer.cancel()
+        if scope.cancelled_caught:
+            raise ScenarioFailedError("; ".join(unsettled(self._cluster)))
+
+    async def _settled(self) -> None:
+        """Wait until the cluster is at rest."""
+        settled = trio.Event()
         watch = QuiescenceWatch(self._cluster, settled.set)
         try:
-            await trio.to_thread.run_sync(settled.wait, timeout_ms / 1000, abandon_on_cancel=True)
+            await settled.wait()
         finally:
             watch.stop()
-        if not settled.is_set():
-            raise ScenarioFailedError("; ".join(unsettled(self._cluster)))
 
     async def action(self, value: tuple[str, msgspec.Struct]) -> None:
         name, arguments = value
@@ -124,29 +156,40 @@ class Run:
         return _clock_time(self._cluster.runtime.now_ms())
 
 
+def _after_real_time(timeout_ms: int, scope: trio.CancelScope) -> threading.Timer:
+    """Cancel the scope after real time: the clock of this run is the cluster's."""
+    token = trio.lowlevel.current_trio_token()
+    timer = threading.Timer(timeout_ms / 1000, token.run_sync_soon, (scope.cancel,))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
 def _clock_time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
 async def play(scenario: Scenario, command: tuple[str, ...]) -> None:
     """Run it. Raises ScenarioFailedError, after the timeline was printed."""
-    async with open_server(scenario.config) as server:
-        run = Run(server)
+    async with serving(scenario.config, LOCAL_ADMIN) as cluster:
+        run = Run(cluster.server)
         try:
             if scenario.plan is not None:
                 await run.step(ScenarioStep("faults", "", scenario.plan))
-            with addresses_of(server) as addresses:
-                async with trio.open_nursery() as nursery:
-                    if command:
-                        nursery.start_soon(_run_command, command, addresses)
-                    await _steps(run, scenario.steps)
+            await cluster.start_admin()
+            async with trio.open_nursery() as nursery:
+                if command:
+                    nursery.start_soon(_run_command, run, command, cluster.environment())
+                await _steps(run, scenario.steps)
             for number, check in enumerate(scenario.checks):
                 await run.step(ScenarioStep("verify", "", check))
                 click.echo(f"{run.now()} checks[{number}] holds")
         except* ScenarioFailedError as failures:
             for line in run.timeline():
                 click.echo(f"  {line}")
-            raise ScenarioFailedError(str(first_error(failures))) from None
+            first = first_error(failures)
+            assert isinstance(first, ScenarioFailedError)
+            raise ScenarioFailedError(str(first), first.status) from None
 
 
 async def _steps(run: Run, steps: tuple[ScenarioStep, ...]) -> None:
@@ -158,13 +201,14 @@ async def _steps(run: Run, steps: tuple[ScenarioStep, ...]) -> None:
             raise ScenarioFailedError(f"steps[{number}].{step.kind}: {error}") from None
 
 
-async def _run_command(command: tuple[str, ...], addresses: Mapping[str, str]) -> None:
+async def _run_command(run: Run, command: tuple[str, ...], addresses: Mapping[str, str]) -> None:
     try:
-        done = await trio.run_process(list(command), env=os.environ | addresses, check=False)
+        status = await run_program(command, os.environ | addresses)
     except OSError as error:
         raise ScenarioFailedError(f"{command[0]}: {error.strerror}") from None
-    if done.returncode != 0:
-        raise ScenarioFailedError(f"{command[0]} ended with {done.returncode}")
+    if status != 0:
+        raise ScenarioFailedError(f"{command[0]} ended with {status}", status)
+    run.command_ended.set()
 
 
 @click.group(no_args_is_help=True)
@@ -176,7 +220,11 @@ def scenario() -> None:
 @click.argument("file")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND…]")
 def run(file: str, command: tuple[str, ...]) -> None:
-    """Play FILE (- is standard input), with COMMAND beside it; exit with 1 if anything failed."""
+    """Play FILE (- is standard input), with COMMAND beside it.
+
+    The exit code is COMMAND's if that failed, and 1 if a step or a check did. A step that waits for
+    an event ends when COMMAND has ended and the cluster is at rest.
+    """
     data = read_data(file)
     try:
         wanted = parse_scenario(data)
@@ -185,8 +233,10 @@ def run(file: str, command: tuple[str, ...]) -> None:
     try:
         trio.run(play, wanted, command, clock=AdjustableClock())
     except* ScenarioFailedError as failures:
-        click.echo(f"failed: {first_error(failures)}", err=True)
-        sys.exit(1)
+        first = first_error(failures)
+        assert isinstance(first, ScenarioFailedError)
+        click.echo(f"failed: {first}", err=True)
+        sys.exit(first.status)
     except* (ServerError, ConfigError) as errors:
         click.echo(f"mockbroker: {file}: {first_error(errors)}", err=True)
         sys.exit(BAD_USAGE)

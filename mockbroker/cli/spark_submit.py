@@ -6,29 +6,22 @@ runs in a process group of its own, which is killed when the command ends.
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 import trio
 
-from mockbroker.cli.common import BOOTSTRAP_ENVIRONMENT
-from mockbroker.cli.own_cluster import addresses_of
-from mockbroker.cli.serve import build_config
+from mockbroker.cli import environment
+from mockbroker.cli.admin_options import LOCAL_ADMIN
+from mockbroker.cli.cluster_options import build_config
+from mockbroker.cli.programs import run_program
+from mockbroker.cli.serving import serving
 from mockbroker.core.errors import ConfigError, first_error
 from mockbroker.server.clock.adjustable_clock import AdjustableClock
-from mockbroker.server.cluster_server import open_server
 from mockbroker.server.config import ServerConfig, ServerError
 from mockbroker.spark.errors import SparkSetupError
 from mockbroker.spark.submit import Submission, prepare, scratch_dir
-
-# The time from the first signal until Spark is killed.
-PATIENCE_S = 15.0
-BY_SIGNAL = 128
 
 
 @click.command(
@@ -134,43 +127,13 @@ def _cluster(
 
 async def _run(submission: Submission, config: ServerConfig | None, bootstrap: str | None) -> int:
     if config is None:
-        return await _submit(submission, {BOOTSTRAP_ENVIRONMENT: bootstrap or ""})
-    async with open_server(config) as server:
-        with addresses_of(server) as addresses:
-            return await _submit(submission, addresses)
+        return await _submit(submission, {environment.BOOTSTRAP: bootstrap or ""})
+    async with serving(config, LOCAL_ADMIN) as cluster:
+        await cluster.start_admin()
+        return await _submit(submission, cluster.environment())
 
 
 async def _submit(submission: Submission, addresses: Mapping[str, str]) -> int:
-    """Run it and forward signals; returns its exit code, 128 + n after signal n."""
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals, scratch_dir() as own:
-        process = await trio.lowlevel.open_process(
-            submission.command(own),
-            env=submission.environment(own, addresses),
-            process_group=0,
-        )
-        try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(_forward_signals, signals, process)
-                status = await process.wait()
-                nursery.cancel_scope.cancel()
-        finally:
-            _signal_group(process, signal.SIGKILL)
-    return BY_SIGNAL - status if status < 0 else status
-
-
-async def _forward_signals(signals: AsyncIterator[int], process: trio.Process) -> None:
-    """Forward the first signal to Spark; kill it at the second, or after PATIENCE_S."""
-    _signal_group(process, await anext(signals))
-    # Real time: the cluster's clock, which is trio's here, may be frozen.
-    impatience = threading.Timer(PATIENCE_S, _signal_group, (process, signal.SIGKILL))
-    impatience.start()
-    try:
-        await anext(signals)
-        _signal_group(process, signal.SIGKILL)
-    finally:
-        impatience.cancel()
-
-
-def _signal_group(process: trio.Process, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
+    """Run it; returns its exit code, 128 + n after signal n."""
+    with scratch_dir() as own:
+        return await run_program(submission.command(own), submission.environment(own, addresses))

@@ -8,7 +8,6 @@ The command line, the fixtures and the tests start it, inside one trio run:
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -161,10 +160,7 @@ class ClusterServer:
 
     def _socket_server(self, broker: Broker, index: int) -> SocketServer:
         """The socket server of the broker at a place; its ports follow the first broker's."""
-        listeners = [
-            dataclasses.replace(listener, port=listener.port and listener.port + index)
-            for listener in self.config.listeners
-        ]
+        listeners = [listener.of_broker(index) for listener in self.config.listeners]
         return SocketServer(
             self.cluster,
             broker,

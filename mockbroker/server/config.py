@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mockbroker.core.brokers.broker import BrokerSpec
@@ -13,6 +13,8 @@ from mockbroker.core.journal.reader_positions import Overflow
 
 NODE_ID_MAX = 2**31 - 1
 PORT_MAX = 65535
+# Addresses to listen on, at which no client can connect.
+META_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104 - they are refused
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 _LISTENER_PREFIX = "listener.name."
@@ -26,8 +28,9 @@ class ServerError(Exception):
 class ListenerSpec:
     """One listener of every broker.
 
-    Broker i (from 0) binds `host:port + i`, or a free port when `port` is 0, and advertises
-    `advertised_host`, by default `host`. `configs` are the listener's own broker configs, as text:
+    Broker i (from 0) binds `host:port + i`, or a free port when `port` is 0. It advertises
+    `advertised_host`, by default `host`, and `advertised_port + i`, by default the port that it
+    binds. `configs` are the listener's own broker configs, as text:
     `ssl.client.auth`, `ssl.keystore.location`, `sasl.enabled.mechanisms`, … They outrank those of
     the cluster.
     """
@@ -36,6 +39,7 @@ class ListenerSpec:
     host: str = "127.0.0.1"
     port: int = 0
     advertised_host: str | None = None
+    advertised_port: int | None = None
     security_protocol: str = "PLAINTEXT"
     configs: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
 
@@ -45,6 +49,15 @@ class ListenerSpec:
                 f"listener {self.name}: {self.security_protocol!r} is no security protocol; "
                 f"there are {', '.join(SECURITY_PROTOCOLS)}"
             )
+
+    def of_broker(self, index: int) -> ListenerSpec:
+        """The listener of broker `index`, counted from 0."""
+        advertised = self.advertised_port
+        return replace(
+            self,
+            port=self.port and self.port + index,
+            advertised_port=None if advertised is None else advertised + index,
+        )
 
     @property
     def is_tls(self) -> bool:
@@ -161,6 +174,21 @@ class ServerConfig:
             if listener.name in names:
                 raise ServerError(f"two listeners are called {listener.name}")
             names.add(listener.name)
+            if (listener.advertised_host or listener.host) in META_ADDRESSES:
+                raise ServerError(
+                    f"listener {listener.name}: advertised.listeners cannot use the nonroutable "
+                    f"meta-address {listener.advertised_host or listener.host}. Use a routable IP "
+                    "address: --advertised-host HOST"
+                )
+            advertised = listener.advertised_port
+            if (
+                advertised is not None
+                and not 1 <= advertised <= advertised + brokers - 1 <= PORT_MAX
+            ):
+                raise ServerError(
+                    f"listener {listener.name}: {brokers} brokers cannot advertise ports from "
+                    f"{advertised} on; there are 1..{PORT_MAX}"
+                )
             last = listener.port + brokers - 1
             if listener.port and not 1 <= listener.port <= last <= PORT_MAX:
                 raise ServerError(

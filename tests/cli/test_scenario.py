@@ -94,9 +94,18 @@ def test_a_step_that_fails_ends_the_scenario(play: Play, text: str, words: str) 
     assert words in play(text, status=1).output
 
 
+def test_a_wait_ends_with_the_command(play: Play) -> None:
+    """Nothing more can come of it, so an hour of waiting is over at once."""
+    text = "steps: [{wait: {match: {kind: append, topic: orders}, count: 2, timeout: 1h}}]"
+    produce = PRODUCE.replace("flush(60)", "flush(60) and 1")
+    output = play(text, sys.executable, "-c", produce, status=1).output
+    assert "steps[0].wait: 1 events match when the command has ended, not 2" in output
+
+
 def test_a_command_that_fails_fails_the_scenario(play: Play) -> None:
+    """The exit code is the command's."""
     assert (
-        "ended with 3" in play("{}", sys.executable, "-c", "raise SystemExit(3)", status=1).output
+        "ended with 3" in play("{}", sys.executable, "-c", "raise SystemExit(3)", status=3).output
     )
     assert "No such file" in play("{}", "no-such-program-anywhere", status=1).output
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import json
+import os
 import re
 import signal
 import socket
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +19,14 @@ from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from mockbroker.cli import main, serve
+from mockbroker.cli import main
+from mockbroker.cli.serving import Serving
 from mockbroker.client import Client, Connection
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.describe_cluster import DescribeClusterRequest
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.support.serving import Served, free_block, serve_and_fail
+from tests.support.waiting import wait_until
 
 
 def quiet(served: Served, **config: object) -> dict[str, object]:
@@ -60,6 +67,59 @@ def test_the_ready_file_holds_the_ready_line_while_it_serves(tmp_path: Path) -> 
         assert list(tmp_path.iterdir()) == [ready]
         assert served.stop().code == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ready_file_called_json_holds_an_object(tmp_path: Path) -> None:
+    ready = tmp_path / "ready.json"
+    flags = ("--listener", "IN:PLAINTEXT:0", "--listener", "OUT:PLAINTEXT:0:kafka.example:30092")
+    with Served("--ready-file", str(ready), "--admin-port", "0", *flags) as served:
+        found = json.loads(ready.read_text())
+        assert found == {
+            "bootstrap": served.bootstrap_servers,
+            "admin": served.fields["admin"],
+            "listeners": {"OUT": "kafka.example:30092,kafka.example:30093,kafka.example:30094"},
+            "pid": served.process.pid,
+        }
+
+
+def test_it_is_ready_before_the_admin_stack_is_imported() -> None:
+    """Clients of the brokers do not wait for what HTTP needs; HTTP clients wait for it."""
+    code = (
+        "import sys\n"
+        "from mockbroker.cli import serve, main\n"
+        "serve._print = lambda line: print(line, *{'hypercorn', 'starlette'} & {*sys.modules},"
+        " flush=True)\n"
+        "main()"
+    )
+    flags = ["serve", "--port", "0", "--admin-port", "0"]
+    process = subprocess.Popen([sys.executable, "-c", code, *flags], stdout=subprocess.PIPE)
+    with process:
+        assert process.stdout is not None
+        line = process.stdout.readline().decode()
+        assert re.fullmatch(r"ready bootstrap=\S+ admin=\S+\n", line)
+        with urllib.request.urlopen(line.split("admin=")[1].strip() + "/healthz") as answer:
+            assert answer.status == 200
+        process.terminate()
+
+
+def test_a_reader_that_closes_the_output_does_not_stop_the_cluster(tmp_path: Path) -> None:
+    """No traceback, and clients are still served."""
+    ready = tmp_path / "ready.json"
+    reader, writer = os.pipe()
+    os.close(reader)
+    flags = ["serve", "--port", "0", "--no-admin", "--ready-file", str(ready)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mockbroker", *flags], stdout=writer, stderr=subprocess.PIPE
+    )
+    os.close(writer)
+    with process:
+        wait_until(ready.exists)
+        with Client(json.loads(ready.read_text())["bootstrap"]) as client:
+            assert len(client.metadata([]).brokers) == 3
+        process.terminate()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
 
 
 def test_broker_i_listens_on_port_plus_i() -> None:
@@ -423,6 +483,11 @@ BAD_FLAGS: dict[str, tuple[list[str], str]] = {
     "file: not there": (["--config-file", "/no/such/file.toml"], "/no/such/file.toml"),
     "file: a directory": (["--config-file", "/"], "/"),
     "listener: nonsense": (["--listener", "INSIDE"], "--listener INSIDE"),
+    "listener: no advertised port": (["--listener", "A:PLAINTEXT:0:h:x"], "--listener A:PLAIN"),
+    "listener: advertised port too high": (["--listener", "A:PLAINTEXT:0:h:65534"], "65534"),
+    "host: not to be advertised": (["--host", "0.0.0.0"], "meta-address 0.0.0.0"),
+    "advertised host: none": (["--advertised-host", "0.0.0.0"], "meta-address 0.0.0.0"),
+    "daemon with parent": (["--daemon", "--with-parent"], "--with-parent"),
     "listener: no such protocol": (["--listener", "A:FTP:0"], "FTP"),
 }
 
@@ -431,10 +496,10 @@ BAD_FLAGS: dict[str, tuple[list[str], str]] = {
 def never_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is accepted by mistake fails the test instead of serving for ever."""
 
-    async def fail(*_: object) -> None:
+    def fail(_: object) -> str:
         raise AssertionError("a cluster was started")
 
-    monkeypatch.setattr(serve, "_announce_and_serve", fail)
+    monkeypatch.setattr(Serving, "ready_line", fail)
 
 
 @pytest.mark.usefixtures("never_ready")

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from mockbroker.cli import main
-from mockbroker.cli.serve import build_config
+from mockbroker.cli.cluster_options import build_config
 from mockbroker.client import Client
 from mockbroker.server.config import SeedRecord, TopicSpec
 from mockbroker_fixtures import Cluster

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from mockbroker.cli.cluster_options import build_config
 from mockbroker.cli.config_file import load, server_config
-from mockbroker.cli.serve import build_config
 from mockbroker.server.config import ListenerSpec, ServerError
 from tests.cli.conftest import Run
 from tests.support.serving import Served, serve_and_fail

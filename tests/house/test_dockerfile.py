@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
+import sys
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 
 from mockbroker.cli.admin_options import DEFAULT_ADMIN_PORT
-from mockbroker.cli.serve import DEFAULT_PORT, serve
+from mockbroker.cli.cluster_options import DEFAULT_PORT
 from tests.house.lint import ROOT
+from tests.support.serving import Served
+
+READY_FILE = "/tmp/mockbroker.json"
 
 Instruction = tuple[str, str]
 
@@ -71,19 +77,35 @@ def test_it_exposes_the_ports_of_three_brokers_and_the_admin_server():
     ]
 
 
-def test_the_health_check_asks_the_admin_port():
-    [check] = arguments_of("HEALTHCHECK")
-    command = json.loads(check.partition(" CMD ")[2])
-    assert command[:2] == ["python", "-c"]
-    compile(command[2], "HEALTHCHECK", "exec")
-    assert f"http://127.0.0.1:{DEFAULT_ADMIN_PORT}/healthz" in command[2]
+def container(tmp_path: Path, *arguments: str) -> tuple[Served, list[str]]:
+    """The image's process with these arguments, and its health check, with files in `tmp_path`."""
+    ready = tmp_path / "mockbroker.json"
+    [entry], [check] = arguments_of("ENTRYPOINT"), arguments_of("HEALTHCHECK")
+    command = [str(ready) if part == READY_FILE else part for part in json.loads(entry)]
+    assert command[:2] == ["mockbroker", "serve"]
+    environment = dict(
+        pair.split("=", 1) for pair in shlex.split(arguments_of("ENV")[0]) if "MOCKBROKER" in pair
+    )
+    python, flag, code = json.loads(check.partition(" CMD ")[2])
+    assert (python, flag) == ("python", "-c")
+    assert READY_FILE in code
+    health = [sys.executable, flag, code.replace(READY_FILE, str(ready))]
+    return Served(*command[2:], *arguments, environment=environment), health
 
 
-@pytest.mark.parametrize("word", ["ENTRYPOINT", "CMD"])
-def test_its_flags_are_those_of_serve(word: str):
-    [text] = arguments_of(word)
-    command = json.loads(text)
-    if word == "ENTRYPOINT":
-        assert command[:2] == ["mockbroker", "serve"]
-    known = {option for parameter in serve.params for option in parameter.opts}
-    assert {part for part in command if part.startswith("--")} <= known
+@pytest.mark.parametrize("admin", [("--admin-port", "0"), ("--no-admin",)])
+def test_the_health_check_finds_the_admin_port_in_use(tmp_path: Path, admin: tuple[str, ...]):
+    served, health = container(tmp_path, *admin)
+    with served:
+        assert subprocess.run(health, check=False).returncode == 0
+        served.stop()
+    assert subprocess.run(health, check=False, capture_output=True).returncode == 1
+
+
+def test_further_arguments_keep_the_advertised_host(tmp_path: Path):
+    served, _ = container(tmp_path, "--no-admin", "--brokers", "1")
+    with served:
+        assert served.bootstrap_servers.startswith("localhost:")
+    served, _ = container(tmp_path, "--no-admin", "--advertised-host", "kafka")
+    with served:
+        assert served.bootstrap_servers.startswith("kafka:")

@@ -125,7 +125,9 @@ class SocketServer:
                 self._acceptors.append((acceptor, listener))
                 self._port_numbers[listener.name] = acceptor.port
                 host = listener.advertised_host or listener.host
-                self.broker.set_endpoint(listener.name, host, acceptor.port)
+                self.broker.set_endpoint(
+                    listener.name, host, listener.advertised_port or acceptor.port
+                )
         except ServerError:
             self._close_acceptors()
             raise
