@@ -335,16 +335,18 @@ async def test_topics_are_administered(bootstrap_servers: str, name: str) -> Non
 
         await until(has_grown)
         resource = ConfigResource(ConfigResourceType.TOPIC, name)
-        [answer] = await admin.describe_configs([resource])
-        entries = {entry[0]: entry[1] for entry in answer.resources[0][4]}
-        assert entries["cleanup.policy"] == "compact"
+
+        async def is_policy(wanted: str) -> bool:
+            [answer] = await admin.describe_configs([resource])
+            entries = {entry[0]: entry[1] for entry in answer.resources[0][4]}
+            return entries["cleanup.policy"] == wanted
+
+        assert await is_policy("compact")
         changed = ConfigResource(
             ConfigResourceType.TOPIC, name, configs={"cleanup.policy": "delete"}
         )
         await admin.alter_configs([changed])
-        [answer] = await admin.describe_configs([resource])
-        entries = {entry[0]: entry[1] for entry in answer.resources[0][4]}
-        assert entries["cleanup.policy"] == "delete"
+        await until(lambda: is_policy("delete"))
         assert name in await admin.list_topics()
         await admin.delete_topics([name])
 
