@@ -170,6 +170,7 @@ def test_generated_files_are_up_to_date():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_sphinx_builds_the_docs_without_a_warning(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "docs", str(tmp_path)],

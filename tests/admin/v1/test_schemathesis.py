@@ -48,15 +48,18 @@ def kafka() -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.mark.parametrize("examples", [10, pytest.param(25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("group", GROUPS)
-def test_the_api_is_as_documented(kafka: Cluster, group: str, tmp_path: Path) -> None:
+def test_the_api_is_as_documented(
+    kafka: Cluster, group: str, examples: int, tmp_path: Path
+) -> None:
     """Every operation: examples, bounds of every field, and random data, valid and not."""
     paths, phases = GROUPS[group]
     command = [
         *(sys.executable, "-m", "schemathesis.cli"),
         *("--config-file", str(HERE / "schemathesis.toml")),
         *("run", f"{kafka.admin_url}/openapi.json", "--include-path-regex", paths),
-        *("--phases", phases, "--continue-on-failure"),
+        *("--phases", phases, "--max-examples", str(examples), "--continue-on-failure"),
     ]
     done = subprocess.run(
         command,
