@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -34,6 +35,11 @@ def real_bootstrap_servers() -> Iterator[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     sharing.add_options(parser)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests live as long as the run: no collection of garbage need look at them."""
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
