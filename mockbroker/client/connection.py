@@ -1,7 +1,7 @@
 """One blocking TCP connection to one broker.
 
-`send` sends typed requests. For what no client should send, `send_raw` writes any bytes and
-`read_frame` returns the next frame. Both raise when the broker has closed the connection.
+`send` sends typed requests. `send_raw` writes any bytes, such as invalid requests, and `read_frame`
+returns the next frame. Both raise when the broker has closed the connection.
 """
 
 from __future__ import annotations
@@ -108,10 +108,10 @@ class Connection:
         return correlation_id
 
     def read(self, api_key: int, version: int, correlation_id: int | None = None) -> Any:
-        """The next answer, taken as that to (`api_key`, `version`).
+        """The next answer, decoded as that to (`api_key`, `version`).
 
-        Raises `ResponseError` if it carries another correlation id than the one given, or more
-        bytes than the message has.
+        Raises `ResponseError` if it has another correlation id than the given one, or more bytes
+        than the message.
         """
         return decode_response(self.read_frame(), api_key, version, correlation_id)
 
@@ -123,7 +123,7 @@ class Connection:
         return choose_version(api_key, self.api_versions().get(int(api_key)), self.peer)
 
     def api_versions(self) -> dict[int, VersionRange]:
-        """What the broker says it supports, asked once for each connection."""
+        """The versions that the broker supports, requested once for each connection."""
         if self._versions is None:
             response = self._ask_api_versions(API_VERSIONS_VERSION)
             self._versions = {
@@ -146,7 +146,7 @@ class Connection:
     # ---- any bytes
 
     def send_raw(self, data: bytes | bytearray | memoryview) -> None:
-        """Write bytes as they are. Raises `ConnectionClosedError` if the broker is gone."""
+        """Write bytes unchanged. Raises `ConnectionClosedError` if the broker is gone."""
         try:
             self._socket.sendall(data)
         except TimeoutError:

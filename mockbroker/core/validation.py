@@ -1,9 +1,8 @@
 """From plain data (JSON, YAML, Python) to structs, with errors that name the field.
 
-msgspec would refuse the same data, but says less: here an unknown field comes with its path and the
-nearest name that exists. Durations are integers in ms or texts such as `5s`. A struct may name one
-of its fields in `SHORT`: then that field's value may stand for the whole struct, as in
-`delay: 5s`.
+msgspec's errors have less: here the error for an unknown field has its path and the nearest
+existing name. Durations are integers in ms or texts such as `5s`. A struct may name one of its
+fields in `SHORT`: that field's value may then replace the struct, as in `delay: 5s`.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class Duration:
 
 
 class Later(NamedTuple):
-    """Marks an object that is looked at further in: what it is there."""
+    """Marks an object that another parser reads."""
 
     what: Literal["rule", "effects", "actions"]
 
@@ -77,7 +76,7 @@ Probability = Annotated[float, Range(0.0, 1.0)]
 
 
 def convert(data: object, type_: type[S], path: str) -> S:
-    """`data` as a struct of `type_`. Raises ValidationError with the path of what is wrong."""
+    """`data` as a struct of `type_`. Raises ValidationError with the path of the invalid field."""
     made = _convert(data, type_, path, DEPTH_MAX)
     assert isinstance(made, type_)
     return made
@@ -107,7 +106,7 @@ def duration_ms(value: object, path: str) -> int:
 
 
 def to_data(value: object) -> object:
-    """A struct as plain data again; what holds its default is left out. Durations are ms."""
+    """A struct as plain data, without default values. Durations are in ms."""
     if isinstance(value, msgspec.Struct):
         out: dict[str, object] = {}
         for field in _fields(type(value)):
@@ -169,7 +168,7 @@ def _scalar(data: object, type_: Any, path: str) -> object:
 
 
 def _is_whole(data: object) -> bool:
-    """Whether it is a number such as 3.0, which JSON does not tell from 3."""
+    """Whether it is a number such as 3.0, which equals 3 in JSON."""
     return isinstance(data, float) and data.is_integer()
 
 
@@ -206,7 +205,7 @@ def _union(data: object, choices: tuple[Any, ...], path: str, depth: int) -> obj
 
 
 def _fits(data: object, type_: Any) -> bool:
-    """Whether data of this shape is meant to be of the type; what is in it comes later."""
+    """Whether the shape of the data is that of the type; its content is checked later."""
     origin = get_origin(type_)
     if origin is Annotated:
         args = get_args(type_)

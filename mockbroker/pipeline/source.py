@@ -55,7 +55,7 @@ else:
 
 EVENTS = "events"
 OPTIONS = ("url", "token", "table", "startingSeq", "maxEntriesPerBatch")
-# Fields of events that are no columns, and the kinds of those that no table has.
+# Fields of events without a column, and the kinds of those that no table has.
 _NOT_COLUMNS = ("targets", "message")
 _KINDS = {
     "part": "int32",
@@ -71,14 +71,14 @@ _PAGE_EVENTS = 5_000
 
 
 class SourceError(Exception):
-    """The source cannot be read; the message says why, and names the remedy."""
+    """The source cannot be read; the message has the reason and the remedy."""
 
 
 def event_columns() -> dict[str, str]:
-    """The columns of the table "events" and their types: the fields of an event that are plain.
+    """The columns of the table "events" and their types: the plain fields of an event.
 
-    Where an event names several groups or transactional ids, `groups` and `transactional_ids` have
-    all of them, and the column for a single one is null.
+    For an event with several groups or transactional ids, `groups` and `transactional_ids` have all
+    of them, and the column for a single one is null.
     """
     names: list[str] = []
     for name in JournalEvent.__struct_fields__:
@@ -98,7 +98,7 @@ class SourceSettings(NamedTuple):
 
 
 def settings_of(options: Mapping[str, str]) -> SourceSettings:
-    """The options, checked. Raises SourceError that names a wrong one."""
+    """The checked options. Raises SourceError that names an invalid one."""
     given = {name.lower(): value for name, value in options.items()}
     known = {name.lower(): name for name in OPTIONS}
     for name in given.keys() - known.keys() - {"path"}:
@@ -112,7 +112,7 @@ def settings_of(options: Mapping[str, str]) -> SourceSettings:
     table = given.get("table", EVENTS)
     if table != EVENTS and table not in TABLES:
         tables = ", ".join((EVENTS, *TABLES))
-        raise SourceError(f'option "table": {table!r} is none of {tables}')
+        raise SourceError(f'option "table": {table!r} is not one of {tables}')
     starting = given.get("startingseq", "earliest")
     if starting not in ("earliest", "latest") and not starting.isdigit():
         raise SourceError(f'option "startingSeq": {starting!r} is not earliest, latest or a number')
@@ -144,7 +144,7 @@ class MockbrokerDataSource(DataSource):
 
 
 class SeqRange(InputPartition):  # type: ignore[misc, unused-ignore]
-    """Entries behind `after`, up to `up_to`; None is to the end."""
+    """Entries behind `after`, up to `up_to`; None means to the end."""
 
     def __init__(self, after: int, up_to: int | None) -> None:
         super().__init__(after)
@@ -153,7 +153,7 @@ class SeqRange(InputPartition):  # type: ignore[misc, unused-ignore]
 
 
 class BatchReader(DataSourceReader):  # type: ignore[misc, unused-ignore]
-    """All entries that the journal holds when it is read."""
+    """All entries that the journal holds at the time of reading."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
@@ -170,7 +170,7 @@ class StreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, settings: SourceSettings) -> None:
         self._settings = settings
-        self._planned: int | None = None  # up to where batches were planned
+        self._planned: int | None = None  # the end of the planned batches
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         if self._planned is None:
@@ -191,13 +191,13 @@ class StreamReader(DataSourceStreamReader):  # type: ignore[misc, unused-ignore]
         return rows_between(self._settings, partition.after, partition.up_to)
 
     def commit(self, end: dict[str, int]) -> None:
-        """Nothing: the journal forgets by itself."""
+        """Nothing: the journal removes entries by itself."""
 
 
 class AdmittedStreamReader(StreamReader, SupportsTriggerAvailableNow):
-    """The same where Spark passes the start of a batch and its limit (Spark 4.2)."""
+    """As `StreamReader`, for Spark 4.2, which passes the start of a batch and its limit."""
 
-    _until: int | None = None  # the last entry of a query that reads what is available
+    _until: int | None = None  # the last entry of a query with availableNow
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         return ReadMaxRows(self._settings.batch_entries)
@@ -217,7 +217,7 @@ class AdmittedStreamReader(StreamReader, SupportsTriggerAvailableNow):
 
 
 def start_of(settings: SourceSettings) -> int:
-    """The entry behind which to begin."""
+    """The entry behind which the query begins."""
     if settings.starting == "latest":
         return last_seq(settings)
     return 0 if settings.starting == "earliest" else int(settings.starting)

@@ -30,7 +30,7 @@ _AGAIN = "export the run again (mockbroker journal export)"
 
 
 class StoreError(Exception):
-    """The directory cannot be used; the message says why, and names the remedy."""
+    """The directory cannot be used; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -123,26 +123,26 @@ def open_store(path: Path | str, runs: Iterable[str] | None = None) -> RunStore:
 
 
 def read_manifest(file: Path) -> RunManifest:
-    """A run's manifest. Raises StoreError when it is none, or from a newer mockbroker."""
+    """A run's manifest. Raises StoreError if it is invalid or from a newer mockbroker."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         version = data["schema_version"]
         newer = version > SCHEMA_VERSION
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise StoreError(f"{file} is no manifest of a run ({_said(error)}); {_AGAIN}") from None
+        raise StoreError(f"{file} is not a manifest of a run ({_said(error)}); {_AGAIN}") from None
     if newer:
         raise StoreError(
             f"{file} has schema version {version}, this mockbroker reads up to {SCHEMA_VERSION}: "
             f"it is of mockbroker {data.get('mockbroker_version')}, so upgrade to that"
         )
     if not isinstance(data.get("rows", {}), dict):
-        raise StoreError(f"{file} is no manifest of a run (rows is no mapping); {_AGAIN}")
+        raise StoreError(f"{file} is not a manifest of a run (rows is no mapping); {_AGAIN}")
     try:
         return RunManifest(
             **{name: data[name] for name in data if name in RunManifest.__dataclass_fields__}
         )
     except TypeError as error:
-        raise StoreError(f"{file} is no manifest of a run ({_said(error)}); {_AGAIN}") from None
+        raise StoreError(f"{file} is not a manifest of a run ({_said(error)}); {_AGAIN}") from None
 
 
 def write_manifest(directory: Path, run: RunManifest) -> None:
@@ -160,14 +160,14 @@ def parts(directory: Path, table: str, run: str) -> list[Path]:
 
 
 def check_run_name(run: str) -> str:
-    """The name itself. Raises StoreError unless it can stand in a path."""
+    """The name. Raises StoreError if it is not valid in a path."""
     if not _RUN_NAME.fullmatch(run) or run.startswith("."):
-        raise StoreError(f"a run cannot be called {run!r}: use letters, digits, `_`, `.` and `-`")
+        raise StoreError(f"invalid name of a run, {run!r}: use letters, digits, `_`, `.` and `-`")
     return run
 
 
 def arrow() -> Any:
-    """The module pyarrow. Raises StoreError where it is not installed."""
+    """The module pyarrow. Raises StoreError if it is not installed."""
     try:
         import pyarrow
     except ImportError:

@@ -353,7 +353,7 @@ TABLES: Mapping[str, Table] = {
     )
 }
 
-# The kind of each column, in whatever table it is.
+# The kind of each column, the same in all tables.
 KINDS: Mapping[str, str] = {
     column.name: column.kind for table in TABLES.values() for column in table
 }
@@ -375,7 +375,7 @@ def single_or_all(fields: Mapping[str, object]) -> dict[str, object]:
     return columns
 
 
-# Reasons for the removal of records that are wanted.
+# Wanted reasons for the removal of records.
 WANTED_REMOVALS = ("retention", "compaction", "delete_records", "topic_deleted")
 
 SPARK_TYPES: Mapping[str, str] = {

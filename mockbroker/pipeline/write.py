@@ -33,7 +33,7 @@ from mockbroker.pipeline.tables import TABLES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# A file's worth of rows, and how many of them stand together: what engines read in parallel.
+# The rows of a file, and those of a row group, which engines read in parallel.
 PART_ROWS = 1 << 20
 GROUP_ROWS = 1 << 17
 # Rows that are collected before they become Arrow columns.
@@ -177,7 +177,7 @@ class _TableFiles:
     def columns(self, columns: Mapping[str, Any]) -> None:
         if not columns.keys() <= self._names:
             raise KeyError(f"no columns {sorted(columns.keys() - self._names)}")
-        self._rows_to_columns()  # in the order of their coming
+        self._rows_to_columns()  # in order of arrival
         self._add(columns)
 
     def roll(self) -> None:
@@ -190,7 +190,7 @@ class _TableFiles:
         self._place.mkdir(parents=True, exist_ok=True)
         self._unfinished.replace(self._place / f"part-{self._part:05}.parquet")
         with contextlib.suppress(OSError):
-            self._unfinished.parent.rmdir()  # once the last is in its place
+            self._unfinished.parent.rmdir()  # after the last one was renamed into place
         self._part += 1
         self.written += self._file_rows
         self._file_rows = 0
@@ -260,7 +260,9 @@ def remove_run(directory: Path, run: str) -> None:
 def _version() -> str:
     try:
         return importlib.metadata.version("mockbroker")
-    except importlib.metadata.PackageNotFoundError:  # the package was sent to where it runs
+    except (
+        importlib.metadata.PackageNotFoundError
+    ):  # a package without metadata, as from --py-files
         return ""
 
 

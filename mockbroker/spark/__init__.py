@@ -1,8 +1,8 @@
 """Running Spark against a cluster: the installed Spark and its Kafka connector.
 
-Nouns: the *installation* is the Spark that would run, pyspark's own or the one of SPARK_HOME. The
-*connector* is `format("kafka")`: four jars which pyspark does not bring, and whose versions and
-Scala have to fit the installation. A *submission* is a call of that installation's spark-submit.
+Nouns: the *installation* is the installed Spark, pyspark's own or that of SPARK_HOME. The
+*connector* is `format("kafka")`: four jars that pyspark does not include, with versions and a Scala
+that fit the installation. A *submission* is a call of the installation's spark-submit.
 
 Nothing here imports pyspark, and each name is imported on first use.
 """

@@ -1,4 +1,4 @@
-"""The jars of `format("kafka")` for a version of Spark: by Maven, or out of a directory."""
+"""The jars of `format("kafka")` for a version of Spark: from Maven or a directory."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class _Jar(NamedTuple):
 def connector_jars(
     spark_version: str, *, scala: str | None = None, jars_dir: Path | str | None = None
 ) -> list[Path]:
-    """The jars to give Spark as `spark.jars`.
+    """The jars for `spark.jars`.
 
-    They come out of `jars_dir`, or the directory in `MOCKBROKER_SPARK_JARS`, or else by Maven,
-    once for each version. `scala` is that of the Spark that will run ("2.13"); by default that of
+    They come from `jars_dir`, from the directory in `MOCKBROKER_SPARK_JARS`, or from Maven, once
+    for each version. `scala` is that of the Spark that will run ("2.13"); by default that of
     pyspark's own jars. Raises SparkSetupError with the remedy.
     """
     suffix = scala or needs_of(spark_version).scala
@@ -80,7 +80,7 @@ def _jars_by_name(directory: Path) -> dict[str, list[_Jar]]:
 def _fitting(
     jars_found: Sequence[_Jar], name: str, directory: Path, spark_version: str, scala: str
 ) -> _Jar:
-    """The connector of this very Spark; one of another version fails late and obscurely."""
+    """The connector of exactly this Spark; one of another version fails late and obscurely."""
     of_scala = _of_scala(jars_found, name, directory, scala)
     for jar in of_scala:
         if jar.version == spark_version:

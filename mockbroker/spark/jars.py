@@ -22,7 +22,7 @@ from mockbroker.spark.errors import MavenError
 
 CACHE_ENVIRONMENT = "MOCKBROKER_CACHE"
 MAVEN_TIMEOUT_S = 900
-# So many lines of Maven's output are shown when it fails: its first errors matter most.
+# The shown lines of Maven's output after a failure, from the first error on.
 OUTPUT_LINES_MAX = 12
 
 _POM = """<?xml version="1.0" encoding="UTF-8"?>
@@ -37,7 +37,7 @@ _POM = """<?xml version="1.0" encoding="UTF-8"?>
   </dependencies>
 </project>
 """
-# Without its own dependencies: every jar that is needed is named.
+# Without transitive dependencies: every jar is named.
 _DEPENDENCY = """    <dependency>
       <groupId>{group}</groupId>
       <artifactId>{name}</artifactId>
@@ -73,13 +73,13 @@ def cache_dir() -> Path:
 
 
 def pom_of(artifacts: Iterable[Artifact]) -> str:
-    """A pom that names exactly these artifacts, and nothing that they depend on."""
+    """A pom with exactly these artifacts, without their dependencies."""
     dependencies = "\n".join(_DEPENDENCY.format(**each._asdict()) for each in artifacts)
     return _POM.format(dependencies=dependencies)
 
 
 def resolve(name: str, pom: str, cache: Path | None = None) -> list[Path]:
-    """The jars of a pom, from the cache, or by Maven the first time.
+    """The jars of a pom, from the cache, or from Maven the first time.
 
     Raises MavenError when Maven or an artifact is missing.
     """
@@ -114,7 +114,7 @@ def _copy_dependencies(name: str, pom: str, into: Path) -> None:
 
 
 def tool(name: str) -> str:
-    """The path of a program. Raises MavenError that names the package it comes in."""
+    """The path of a program. Raises MavenError that names its package."""
     path = shutil.which(name)
     if path is None:
         package = "maven" if name == "mvn" else "a Java 17 JDK"
@@ -124,10 +124,10 @@ def tool(name: str) -> str:
 
 @contextmanager
 def once(target: Path) -> Iterator[Path | None]:
-    """Fill a folder once, among all processes: yield a scratch folder, or None if filled.
+    """Fill a folder once for all processes: yields a scratch folder, or None if it is filled.
 
-    The lock is on a file beside the target and the rename is atomic, so that a reader never sees
-    half a folder and a killed writer leaves nothing that looks whole.
+    The lock is on a file beside the target, and the rename is atomic. Therefore no reader sees a
+    part of a folder, and a killed writer leaves none.
     """
     if target.is_dir():
         yield None

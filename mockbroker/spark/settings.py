@@ -1,4 +1,4 @@
-"""Settings of a Spark that runs on this machine alone and starts soon."""
+"""Settings of a Spark that runs on this machine only and starts fast."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 LOOPBACK = "127.0.0.1"
 
-# On this machine alone, whatever its hostname resolves to.
+# This machine's loopback address, whatever its hostname resolves to.
 LOCAL: Mapping[str, str] = {
     "spark.driver.bindAddress": LOOPBACK,
     "spark.driver.host": LOOPBACK,
@@ -15,7 +15,7 @@ LOCAL: Mapping[str, str] = {
 # A JVM that compiles little and collects on one thread starts in half the time.
 FAST_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
-# For tests: a session that many small queries share, on two cores.
+# For tests: a session for many small queries, on two cores.
 SESSION: Mapping[str, str] = {
     **LOCAL,
     "spark.driver.extraJavaOptions": FAST_JVM,
@@ -27,7 +27,7 @@ SESSION: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-# For programs under test: few lines of Spark's own between theirs.
+# For programs under test: little output of Spark.
 SUBMIT: Mapping[str, str] = {
     **LOCAL,
     "spark.driver.extraJavaOptions": FAST_JVM,

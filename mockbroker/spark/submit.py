@@ -1,4 +1,4 @@
-"""The command line and the environment of a spark-submit that finds the cluster and its jars."""
+"""The command line and the environment of a spark-submit for a cluster."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mockbroker.spark.connector import connector_jars
 from mockbroker.spark.installation import Installation, check_java, find_spark
 from mockbroker.spark.settings import LOOPBACK, SUBMIT
 
-# Spark 4 makes this directory where it is started, and leaves it there, empty.
+# Spark 4 leaves this directory, empty, in its working directory.
 ARTIFACTS = "artifacts"
 
-# The options of spark-submit that take no value.
+# The options of spark-submit without a value.
 _FLAGS = ("--help", "-h", "--supervise", "--usage-error", "--verbose", "-v", "--version")
 
 
@@ -29,7 +29,7 @@ class Submission(NamedTuple):
     arguments: tuple[str, ...]
 
     def command(self, scratch: Path) -> list[str]:
-        """The whole command. The user's settings come last, and so they win."""
+        """The whole command. The user's settings come last and take precedence."""
         own, rest = _jars_of(self.arguments)
         settings = {"spark.sql.warehouse.dir": str(scratch / "warehouse")}
         if _is_local(self.arguments):
@@ -43,7 +43,7 @@ class Submission(NamedTuple):
         """The environment of this process, the cluster's addresses, and directories for Spark."""
         found = {"PYSPARK_PYTHON": sys.executable, **os.environ, **addresses}
         if _is_local(self.arguments):
-            # The machine's hostname may lead elsewhere, or nowhere.
+            # The machine's hostname may not resolve to this machine.
             found.setdefault("SPARK_LOCAL_IP", LOOPBACK)
         found["SPARK_HOME"] = str(self.spark.home)
         found.setdefault("SPARK_LOCAL_DIRS", str(scratch / "local"))
@@ -72,7 +72,7 @@ def scratch_dir() -> Iterator[Path]:
 
 @contextmanager
 def tidy_working_directory() -> Iterator[None]:
-    """Remove the empty directory that Spark 4 leaves where it was started."""
+    """Remove the empty directory that Spark 4 leaves in its working directory."""
     artifacts = Path(ARTIFACTS).absolute()
     was_there = artifacts.exists()
     try:
@@ -84,13 +84,13 @@ def tidy_working_directory() -> Iterator[None]:
 
 
 def _is_local(arguments: Sequence[str]) -> bool:
-    """Whether the executors are on this machine, as they are unless `--master` says otherwise."""
+    """Whether the executors are on this machine: the default of `--master`."""
     masters = [value for name, value, _ in _options(arguments) if name == "--master"]
     return not masters or masters[-1].startswith("local")
 
 
 def _jars_of(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The user's own `--jars`, which spark-submit takes only once, and everything else."""
+    """The user's own `--jars`, which spark-submit accepts only once, and the other arguments."""
     own: list[str] = []
     rest = list(arguments)
     for name, value, place in reversed(list(_options(arguments))):

@@ -1,8 +1,7 @@
-"""Which Kafka client and pool a Spark's connector was built with, and the Scala of its jars.
+"""The Kafka client, pool and Scala of each Spark's connector.
 
-A connector must have Spark's own version; its dependencies change less often. The listed sets were
-tried together. A version that is not listed takes the set of the nearest older one of its major
-version.
+A connector must have Spark's own version; its dependencies change less often. The listed sets are
+tested. Another version has the set of the nearest older one of its major version.
 """
 
 from __future__ import annotations
@@ -22,8 +21,10 @@ POOL = "commons-pool2"
 
 
 class Needs(NamedTuple):
-    """The dependencies of a connector. `scala` is that of pyspark's own jars; `java` the oldest
-    that runs Spark; `token_provider` is None where it has the connector's version.
+    """The dependencies of a connector.
+
+    `scala` is that of pyspark's own jars; `java` the oldest for Spark; `token_provider` is None if
+    it has the connector's version.
     """
 
     scala: str
@@ -44,7 +45,7 @@ Key = tuple[int, int, int]
 
 
 def parse_version(text: str) -> Key:
-    """(major, minor, patch). Raises SparkSetupError for anything that is no version of Spark."""
+    """(major, minor, patch). Raises SparkSetupError for an invalid version."""
     found = _VERSION.fullmatch(text)
     if found is None:
         raise SparkSetupError(f"{text!r} is not a version of Spark: give one such as 4.0.0")
@@ -53,7 +54,9 @@ def parse_version(text: str) -> Key:
 
 
 def needs_of(spark_version: str) -> Needs:
-    """Raises SparkSetupError for a version that no listed set can stand in for."""
+    """The set of a version. Raises SparkSetupError for one older than all listed sets of its major
+    version.
+    """
     wanted = parse_version(spark_version)
     older = [
         version

@@ -83,7 +83,7 @@ class Codec:
 
     @property
     def tree(self) -> Shaped:
-        """The construct tree; made when first asked for."""
+        """The construct tree, built on first use."""
         if self._tree is None:
             from mockbroker_protocol.tree import message_construct
 

@@ -1,7 +1,7 @@
-"""Where to find a declaration: by API key and direction, or by module name.
+"""Finding declarations by API key and direction, or by module name.
 
-Modules of `schemas/` are imported when first asked for. A module of an API has `REQUEST` and
-`RESPONSE`; the others list theirs in `MESSAGES`.
+Modules of `schemas/` are imported on first use. A module of an API has `REQUEST` and `RESPONSE`;
+the others list theirs in `MESSAGES`.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-# What a declaration is written with; its module imports all of it.
+# The vocabulary of declarations; their modules import all of it.
 __all__ = [
     "BOOL",
     "BROKER_ID",
@@ -141,7 +141,9 @@ NATURAL = _Natural.NATURAL
 
 
 class Entity(Enum):
-    """What a field's value names. The first five are Kafka's (`EntityType` of its generator)."""
+    """The kind of thing that a field's value names. The first five are Kafka's (`EntityType` of its
+    generator).
+    """
 
     TOPIC_NAME = "topicName"
     GROUP_ID = "groupId"
@@ -173,7 +175,7 @@ COORDINATOR_KEY = Entity.COORDINATOR_KEY
 
 
 class EntityBy(Struct, frozen=True):
-    """What a field names where a number beside it, in `field`, says so."""
+    """The kind of thing that a field names, given by a number beside it, in `field`."""
 
     field: str
     kinds: dict[int, Entity]
@@ -253,7 +255,7 @@ class Field:
 
     @property
     def names(self) -> Entity | EntityBy | None:
-        """What the field names: Kafka's entity type, or ours where Kafka has none."""
+        """The kind of thing that the field names: Kafka's, or ours if Kafka has none."""
         return self.own_entity if self.entity is None else self.entity
 
 

@@ -91,7 +91,7 @@ def mentions(message: Struct, version: int, kinds: frozenset[Entity]) -> list[Me
 
 
 def values(message: Struct, version: int, kind: Entity) -> list[Any]:
-    """What a message of this version names of one kind, each once, in its order."""
+    """The values of one kind that a message of this version names, each once, in order."""
     walk = _mentions_walk(type(message), version, _ONLY[kind])
     if walk is None:
         return []
@@ -101,9 +101,9 @@ def values(message: Struct, version: int, kind: Entity) -> list[Any]:
 
 
 def targets(message: Struct, version: int, topic_name: TopicName) -> list[Target]:
-    """Every topic and partition that a message of this version names, in its order.
+    """Every topic and partition that a message of this version names, in order.
 
-    `topic_name` tells the name behind a topic id; an id nobody knows is shown in hex.
+    `topic_name` maps a topic id to its name; an unknown id is shown in hex.
     """
     found: list[Target] = []
     walk = _targets_walk(type(message), version)
@@ -113,7 +113,7 @@ def targets(message: Struct, version: int, topic_name: TopicName) -> list[Target
 
 
 def means_all_topics(message: Struct, version: int) -> bool:
-    """Whether a null in the message stands for every topic that there is."""
+    """Whether a null in the message stands for all topics."""
     return any(_has_null(message, path) for path in _null_paths(type(message), version))
 
 
@@ -238,7 +238,7 @@ def _descent(field: Field, below: _MentionsWalk) -> _MentionsWalk:
 
 
 def _reading(field: Field, kinds: frozenset[Entity]) -> _MentionsWalk:
-    """What reads a field that holds plain values."""
+    """A reader of a field with plain values."""
     get = attrgetter(field.name)
     names = field.names
     if field.type is RECORDS:
@@ -341,7 +341,7 @@ def _scalar(fields: list[Field], kind: Entity) -> Field | None:
 
 
 def _topic_reading(fields: list[Field]) -> _TopicOf | None:
-    """What reads off a struct which topic it names itself; None for one that never does."""
+    """A reader of the topic that a struct names itself; None for a struct without one."""
     by_name, by_id = _scalar(fields, TOPIC_NAME), _scalar(fields, TOPIC_ID)
     if by_name is None and by_id is None:
         return None
@@ -393,7 +393,7 @@ def _through(steps: tuple[_TargetsWalk, ...]) -> _TargetsWalk:
 
 
 def _target_step(field: Field, version: int) -> _TargetsWalk | None:
-    """What one field adds: bare names or numbers, or what the structs in it speak of."""
+    """The targets of one field: bare names or numbers, or those of its structs."""
     inner = _inner(field)
     if inner is not None:
         below = _targets_of(inner, version)

@@ -1,8 +1,8 @@
 """Kafka's error codes: one enum with the code, whether a client may retry, and Kafka's message.
 
-All three are those of `org.apache.kafka.common.protocol.Errors` in 4.3: an error is retriable when
-its exception extends `RetriableException`, and the message is what a client shows where an answer
-has no more exact one.
+All three are those of `org.apache.kafka.common.protocol.Errors` in 4.3. An error is retriable when
+its exception extends `RetriableException`. A client shows the message if the answer has no more
+specific one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can go wrong between bytes and structs. Errors name the field by path: `topics[2].name`."""
+"""Errors between bytes and structs. They name the field by path: `topics[2].name`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class ProtocolError(ValueError):
 class DecodeError(ProtocolError):
     """Bytes that Kafka's own parser would refuse.
 
-    `path` names the field that could not be read, `byte` is the offset of its first byte in the
-    buffer that was handed in, `reason` says what is wrong with it.
+    `path` names the unreadable field, `byte` is the offset of its first byte in the given buffer,
+    `reason` the error.
     """
 
     def __init__(self, path: str, byte: int, reason: str) -> None:
@@ -31,4 +31,4 @@ class EncodeError(ProtocolError):
 
 
 class UnknownVersionError(ProtocolError):
-    """A message that is not declared in the version asked for."""
+    """A message that is not declared in this version."""

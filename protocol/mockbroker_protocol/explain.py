@@ -1,7 +1,7 @@
-"""`mockbroker decode HEX|FILE`: what each byte of a frame or a batch means.
+"""`mockbroker decode HEX|FILE`: the meaning of each byte of a frame or a batch.
 
-The bytes are read by construct, whose parts report where they begin and end, so a damaged message
-is explained up to the very field that is wrong.
+The bytes are read by construct, whose parts report where they begin and end. A damaged message is
+therefore explained up to the invalid field.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Span(NamedTuple):
 
 
 class TracingStream(BytesIO):
-    """A stream that primitives tell what they have read."""
+    """A stream to which primitives report the values that they have read."""
 
     def __init__(self, data: bytes, pos: int) -> None:
         super().__init__(data)
@@ -66,7 +66,7 @@ class TracingStream(BytesIO):
 
 
 class Explanation:
-    """What some bytes turned out to be."""
+    """The meaning of some bytes."""
 
     def __init__(self, title: str, data: bytes) -> None:
         self.title = title

@@ -2,7 +2,7 @@
 
     python -m mockbroker_protocol.generate [--check] [--docs FILE]
 
-With `--check` nothing is written; the exit code is 1 if a file differs from what would be.
+With `--check` nothing is written; the exit code is 1 if a file is out of date.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Request and response headers: which version goes with which request, and their bytes.
+"""Request and response headers: their versions and bytes.
 
-Flexible versions of an API come with request header v2 and response header v1, the others with v1
-and v0 (KIP-482). ApiVersions is the exception: its response header is always v0, because a client
-that does not know the broker yet must be able to read it (KIP-511).
+Flexible versions of an API have request header v2 and response header v1, the others v1 and v0
+(KIP-482). ApiVersions is the exception: its response header is always v0, because a client that
+does not know the broker yet must be able to read it (KIP-511).
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def response_header_version(api_key: int, api_version: int) -> int:
 
 
 def decode_request_header(buf: Buffer, pos: int = 0) -> tuple[RequestHeader, int]:
-    """Read the header of a request of whatever version; returns it and the position of the body.
+    """Read the header of a request of any version; returns it and the position of the body.
 
-    Raises DecodeError; also for an API key that has no declaration, whose header cannot be read.
+    Raises DecodeError, also for an API key without a declaration.
     """
     if len(buf) - pos < _KEY_AND_VERSION.size:
         raise DecodeError("api_key", pos, f"needs 4 bytes, {max(len(buf) - pos, 0)} left")

@@ -1,7 +1,7 @@
 """Keys and values of the records in `__consumer_offsets` and `__transaction_state`.
 
-A key begins with an int16 that says which type of record it is (`CoordinatorRecordType`), a value
-with an int16 version; the body follows in that layout. A null value deletes what the key names.
+A key begins with an int16, the type of record (`CoordinatorRecordType`), a value with an int16, its
+version. The body follows in that layout. A null value deletes the record's key.
 """
 
 from __future__ import annotations

@@ -92,11 +92,11 @@ class Primitive(Construct):  # type: ignore[misc]  # construct has no types
         raise NotImplementedError
 
     def emit_decode(self, writer: DecodeWriter, name: str) -> str:
-        """Emit what reads the value; return the expression for it, valid after a flush."""
+        """Emit code that reads the value; return the expression for it, valid after a flush."""
         raise NotImplementedError
 
     def emit_encode(self, writer: EncodeWriter, value: str) -> None:
-        """Emit what writes the value of the expression `value`."""
+        """Emit code that writes the value of the expression `value`."""
         raise NotImplementedError
 
     def refuse(self, reason: str, stream: BytesIO, path: str) -> Malformed:
@@ -104,7 +104,7 @@ class Primitive(Construct):  # type: ignore[misc]  # construct has no types
 
 
 class Fixed(Primitive):
-    """A type of fixed size that `struct` knows: the integers, bool, float64; a uuid as 16 bytes."""
+    """A type of fixed size in `struct`: the integers, bool, float64; a uuid as 16 bytes."""
 
     def __init__(self, title: str, code: str) -> None:
         super().__init__()
@@ -164,9 +164,9 @@ class Sized(Primitive):
             raise self.refuse(f"length {length} is too large", stream, path) from None
 
     def emit_length(self, writer: DecodeWriter, name: str) -> str:
-        """Emit what reads the prefix into a variable of the length plus one, at most 0 if null.
+        """Emit code that reads the prefix into a variable: the length plus one, at most 0 for null.
 
-        The plus one is what the compact form holds anyway, and lets one test find both null and
+        The compact form holds the length plus one anyway, and one test then finds both null and
         lengths of one byte.
         """
         if self.compact:

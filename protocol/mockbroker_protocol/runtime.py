@@ -1,4 +1,4 @@
-"""What emitted codecs call for the rare cases, so that their own source stays the common one.
+"""Functions for the rare cases of emitted codecs, so that their own source has the common case.
 
 Imports nothing but `struct`: an emitted codec must not need `construct`.
 """
@@ -25,7 +25,7 @@ __all__ = ["BUFFERS", "BYTE", "pack", "starmap", "unpack_from"]
 
 
 class Refused(ValueError):  # noqa: N818
-    """The emitted codec will not go on; construct is asked why."""
+    """The emitted codec stops; construct then finds the reason."""
 
 
 def as_int32(value: int) -> int:

@@ -1,4 +1,4 @@
-"""`mockbroker codec show Fetch 12`: what a version of a message holds, and its emitted code."""
+"""`mockbroker codec show Fetch 12`: the fields of a version of a message, and its emitted code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What codecs do off the hot path: emit their functions, and ask construct about failures."""
+"""Codecs off the hot path: emitting their functions, and errors from construct."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def emitted_decode(codec: Codec) -> Decode:
 
 
 def emitted_encode(codec: Codec) -> Encode:
-    """Emit `encode`; on any failure construct builds the same message and says what is wrong."""
+    """Emit `encode`; after a failure construct builds the same message and raises the error."""
     source, constants = encode_source(codec.tree)
     constants["again"] = partial(construct_encode, codec)
     return compile_function(source, constants, "encode", f"encode {codec}")

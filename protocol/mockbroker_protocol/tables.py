@@ -20,10 +20,9 @@ from mockbroker_protocol.declare import (
 
 
 class Row(NamedTuple):
-    """One field: `topics[].partitions[].index`, what it is, where it exists, what stands in for it,
-    and what its value names: in brackets where Kafka's definitions do not say so.
+    """One field: `topics[].partitions[].index`, its type, versions, default and entity.
 
-    All texts; empty where there is nothing to say.
+    The entity is in brackets if Kafka's definitions lack it. All are texts, perhaps empty.
     """
 
     path: str

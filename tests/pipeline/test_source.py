@@ -145,7 +145,7 @@ def test_a_stream_may_begin_with_what_comes(kafka: Cluster) -> None:
     [
         ({}, 'option "url" is the address'),
         ({"url": "ftp://x"}, 'option "url" is the address'),
-        ({"url": "http://x", "table": "nonsense"}, "'nonsense' is none of events, requests"),
+        ({"url": "http://x", "table": "nonsense"}, "'nonsense' is not one of events, requests"),
         ({"url": "http://x", "maxEntriesPerBatch": "0"}, "is not a number from 1"),
         ({"url": "http://x", "startingSeq": "soon"}, "is not earliest, latest or a number"),
         ({"url": "http://x", "maxEntries": "1"}, "no option 'maxentries'"),

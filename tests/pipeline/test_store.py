@@ -72,12 +72,12 @@ def test_a_newer_schema_is_refused(store):
 )
 def test_a_broken_manifest_is_refused(store, text):
     (store / "_runs" / "r.json").write_text(text)
-    refused(store, "is no manifest of a run", "export the run again")
+    refused(store, "is not a manifest of a run", "export the run again")
 
 
 def test_a_manifest_whose_rows_are_none_is_refused(store):
     manifest(store, rows=3)
-    refused(store, "is no manifest of a run")
+    refused(store, "is not a manifest of a run")
 
 
 def test_missing_columns_are_refused(store):

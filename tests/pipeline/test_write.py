@@ -142,7 +142,7 @@ def test_runs_lie_beside_each_other(tmp_path):
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "a b", "ä"])
 def test_a_run_s_name_can_stand_in_a_path(tmp_path, name):
-    with pytest.raises(StoreError, match="cannot be called"):
+    with pytest.raises(StoreError, match="invalid name of a run"):
         TableWriter(tmp_path, name)
 
 

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from mockbroker.core.faults.states import ClusterStates
     from mockbroker.core.runtime import Runtime
 
-# After these nothing is left of the request for another rule.
+# Effects that end a request: no later rule gets it.
 FINAL = frozenset(("error", "drop_request", "record_errors"))
 
 
-# What a rule is evaluated for: clients' requests, connections at accept, requests between brokers.
+# The events that a rule is for: clients' requests, accepted connections, hops.
 RuleScope = Literal["request", "connection", "hop"]
 
 
 class Hit(NamedTuple):
-    """Where a rule fired: ms since the epoch, and which request."""
+    """Where a rule fired: ms since the epoch, and the request."""
 
     at_ms: int
     connection: int
@@ -39,8 +39,8 @@ class Hit(NamedTuple):
 
 
 class RuleExplanation(NamedTuple):
-    """Why a rule fired or did not: how many requests were looked at, how many matched, how often
-    each condition was the first that did not hold, and the same for the parts of `when`.
+    """Why a rule fired or did not: the numbers of evaluated and of matching requests, and how often
+    each condition of `match` and each part of `when` was the first that did not hold.
     """
 
     rule: str
@@ -133,12 +133,12 @@ class ActiveRule:
 
     @property
     def left(self) -> int | None:
-        """How often it may still fire; None where that is not limited."""
+        """How many more times it may fire; None without a limit."""
         times = self.rule.when.times
         return None if times is None else max(0, times - self.hits)
 
     def when_hit(self, hits: int, call: Callable[[], None]) -> None:
-        """Have `call` called once, when the rule has fired `hits` times in all."""
+        """Call `call` once, when the rule has fired `hits` times in all."""
         if self.hits >= hits:
             call()
         else:
@@ -146,24 +146,24 @@ class ActiveRule:
 
     @property
     def is_removed(self) -> bool:
-        """Whether it is not in force any more."""
+        """Whether it is no longer in force."""
         return self._removal is None
 
     def when_removed(self, call: Callable[[], None]) -> None:
-        """Have `call` called once, when the rule is not in force any more."""
+        """Call `call` once, when the rule is removed."""
         if self._removal is None:
             call()
         else:
             self._removal.append(call)
 
     def removed(self) -> None:
-        """The rule is not in force any more."""
+        """The rule is no longer in force."""
         calls, self._removal = self._removal or [], None
         for call in calls:
             call()
 
     def fired(self, facts: Facts, now_ms: int) -> None:
-        """Count a hit, and call those who wait for it."""
+        """Count a hit, and call the callbacks that are due."""
         self.hits += 1
         api = api_name(facts.api_key) if facts.api_key >= 0 else "connection"
         client = facts.client_id
@@ -175,7 +175,7 @@ class ActiveRule:
                 call()
 
     def order_key(self) -> tuple[int, int]:
-        """Sorts rules in the order of their evaluation."""
+        """Sorts rules by the order of evaluation."""
         return (-self.rule.priority, self.order)
 
 

@@ -1,9 +1,9 @@
-"""The rules of one API, with the results of their conditions for requests that look alike.
+"""The rules of one API, with the cached results of their conditions.
 
-Most requests of a client look alike to most rules: same connection, same topics, same group. The
-results are therefore kept in two stages. The first has those of the conditions on a connection; the
-second, for the rules that are left, those for a request with these topics and ids (its *key*, raw
-values read off the message). A hundred rules that match nothing cost a request two look-ups.
+Most requests of a client have the same connection, topics and group. The results are therefore
+cached in two stages. The first has the conditions on a connection. The second has, for the
+remaining rules, the conditions on the topics and ids of a request (its *key*, raw values of the
+message). A hundred rules that match nothing cost a request two look-ups.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ OF_CONNECTIONS = frozenset(
     )
 )
 _OF_TARGETS = frozenset(("topic", "topic_id", "partition"))
-# Fields at the top level, by the condition that looks at them.
+# Fields at the top level, by the condition on them.
 _FIELDS = frozenset(("acks", "isolation_level"))
 
 
 class _Matches:
-    """The rules that are left of some, and the condition at which each of the others failed."""
+    """The rules that may still match, and the first failed condition of each other rule."""
 
     __slots__ = ("count", "failed", "left")
 
@@ -65,7 +65,7 @@ class _Matches:
                 self.failed.append((rule, name))
 
     def add_failures(self) -> None:
-        """Add the failures to the counts of the rules, and count from 0 again."""
+        """Add the failures to the counts of the rules, and reset them."""
         for rule, name in self.failed if self.count else ():
             rule.failed[name] = rule.failed.get(name, 0) + self.count
         self.count = 0
@@ -91,20 +91,20 @@ class _OfConnection(_Matches):
 
 
 class Bucket:
-    """The rules of one API, in the order of their evaluation."""
+    """The rules of one API, in the order of evaluation."""
 
     __slots__ = ("_connections", "_epoch", "_image", "_rules", "_size")
 
     def __init__(self, rules: Sequence[ActiveRule]) -> None:
         self._rules = rules
         self._connections: dict[Hashable, _OfConnection] = {}
-        # Of the metadata: topics are known by names and ids.
+        # The epoch of the metadata: topics have names and ids.
         self._image: KnownTopics | None = None
         self._epoch = -1
         self._size = 0
 
     def rules_for(self, context: Surroundings, request: Any) -> Sequence[ActiveRule]:
-        """The rules of which all conditions hold, but for the live ones."""
+        """The rules whose conditions hold, live conditions excepted."""
         if not self._rules:
             return ()
         image = context.broker.image
@@ -139,7 +139,7 @@ class Bucket:
         return second.left
 
     def _unknown(self, first: _OfConnection, facts: Facts) -> Sequence[ActiveRule]:
-        """The same for a request without a key."""
+        """As `rules_for`, for a request without a key."""
         second = _second(first, facts)
         second.count = 1
         second.add_failures()
@@ -169,9 +169,9 @@ def _second(first: _OfConnection, facts: Facts) -> _Matches:
 
 
 def request_key(api_key: int, version: int, names: set[str]) -> RequestKey | None:
-    """A function that reads off a request all that the conditions of these names look at.
+    """A function that returns the fields of a request that these conditions use.
 
-    None where they look at nothing. The function returns None for a request without a key.
+    None if they use no field. The function returns None for a request without a key.
     """
     keys: list[RequestKey] = []
     for name in sorted(names - _OF_TARGETS):
@@ -199,10 +199,10 @@ def _no_key(_: Any) -> Hashable:
 
 
 def _key_of(api_key: int, version: int, name: str) -> RequestKey | None:
-    """Reads what one condition looks at; None if the API has nothing of the kind."""
+    """Reads the fields that one condition uses; None if the API has none."""
     kind = ENTITIES.get(name)
     if kind is PRODUCER_ID or (kind is None and name not in _FIELDS):
-        return _no_key  # producers come and go, and stand in batches
+        return _no_key  # producer ids change often, and are in the batches
     if api_key < 0:
         return None
     if kind is not None:
@@ -210,7 +210,7 @@ def _key_of(api_key: int, version: int, name: str) -> RequestKey | None:
     if all(field.name != name for field in request_shape(api_key).fields):
         return None
     field = attrgetter(name)
-    return lambda request: (field(request),)  # None stands for no key
+    return lambda request: (field(request),)  # None means: no key
 
 
 def _entities_key(api_key: int, version: int, kind: Entity) -> RequestKey | None:
@@ -225,9 +225,9 @@ def _entities_key(api_key: int, version: int, kind: Entity) -> RequestKey | None
 
 
 def _targets_key(api_key: int) -> RequestKey | None:
-    """The topics and partitions as they stand in a request."""
+    """The topics and partitions of a request, uninterpreted."""
     if api_key == _FETCH:
-        return _no_key  # an incremental one does not say what it is about
+        return _no_key  # an incremental Fetch does not name all its partitions
     layout = request_rows(api_key) if api_key >= 0 else ()
     of_topics = [rows for rows in every(layout) if rows.kind is TOPIC_NAME]
     if not of_topics:
@@ -239,7 +239,7 @@ def _targets_key(api_key: int) -> RequestKey | None:
 
 
 def _rows_key(topics: RowArray) -> RequestKey:
-    """The rows of one array of topics; null, which may mean every topic, is a key of its own."""
+    """The rows of one array of topics. Null, which may mean every topic, is a key of its own."""
     rows = attrgetter(topics.path[0])
     named = [name for name in (topics.name, topics.topic_id) if name]
     name_of = attrgetter(*named)
@@ -260,7 +260,7 @@ def _rows_key(topics: RowArray) -> RequestKey:
         found: Any = rows(request)
         if found is None:
             return _ALL
-        if len(found) == 1:  # producers that wait for each answer send one partition
+        if len(found) == 1:  # the usual case: a Produce for one partition
             items: Any = partitions(found[0]) or ()
             if len(items) == 1:
                 return (name_of(found[0]), number(items[0]))

@@ -1,4 +1,4 @@
-"""What the fields of a rule say about each other: impossible rules are refused, not ignored."""
+"""Checks that the fields of a rule fit together. Impossible rules are refused."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from mockbroker.core.faults.rules import Match, Rule, api_key, api_keys, api_nam
 from mockbroker.core.validation import ValidationError
 from mockbroker_protocol import ApiKey
 
-# What is known of a connection before its first request.
+# The known properties of a connection before its first request.
 _OF_CONNECTIONS = frozenset(("broker", "listener", "source", "connection"))
 
-# Effects that make sense for some APIs only; a rule that names no API is for these.
+# The APIs of effects that exist for some APIs only. A rule without `api` is for these.
 ONLY_FOR: dict[str, frozenset[int]] = {
     "record_errors": frozenset((int(ApiKey.PRODUCE),)),
     "corrupt_batch": frozenset((int(ApiKey.PRODUCE), int(ApiKey.FETCH))),
@@ -25,7 +25,7 @@ ONLY_FOR: dict[str, frozenset[int]] = {
     "falsify_api_versions": frozenset((int(ApiKey.API_VERSIONS),)),
     "falsify_metadata": frozenset((int(ApiKey.METADATA),)),
 }
-# The requests that brokers send each other here, and what a rule may make of them.
+# The requests between brokers, and the effects that a rule can have on them.
 HOP_APIS = frozenset(
     (
         int(ApiKey.FETCH),
@@ -70,7 +70,7 @@ def effective_api_keys(rule: Rule, path: str = "") -> frozenset[int]:
 
 
 def check_rule(rule: Rule, path: str) -> None:
-    """Raise ValidationError where parts of a rule do not go together; `path` ends with a dot."""
+    """Raise ValidationError where parts of a rule contradict each other; `path` ends with a dot."""
     keys = api_keys(rule.match, f"{path}match.api")
     for name in rule.do:
         only = ONLY_FOR.get(name)
@@ -92,16 +92,16 @@ def check_rule(rule: Rule, path: str) -> None:
                 api_key(api, f"{path}do.{name}.max.{api}")
     if rule.when.every is not None and rule.when.nth is not None:
         raise ValidationError(f"{path}when.nth", "give nth or every, not both")
-    gates = rule.when
-    if gates.from_ is not None and gates.until is not None and gates.until <= gates.from_:
-        raise ValidationError(f"{path}when.until", "this is before `from`")
+    when = rule.when
+    if when.from_ is not None and when.until is not None and when.until <= when.from_:
+        raise ValidationError(f"{path}when.until", "`until` must be after `from`")
     for name in ("after_offset", "after_records"):
-        if getattr(gates, name) is not None and rule.match.topic is None:
-            raise ValidationError(f"{path}when.{name}", "the match has to say of which topic")
+        if getattr(when, name) is not None and rule.match.topic is None:
+            raise ValidationError(f"{path}when.{name}", "the match must name a topic")
 
 
 def _check_hop(rule: Rule, keys: frozenset[int], path: str) -> None:
-    """A rule for hops says nothing that only clients, their connections and their answers have."""
+    """Refuse, for hops, the fields that only clients, their connections or their answers have."""
     from mockbroker.core.actions import ACTIONS
 
     match = rule.match
@@ -115,7 +115,7 @@ def _check_hop(rule: Rule, keys: frozenset[int], path: str) -> None:
             instead = "; say to_broker" if field == "broker" else ""
             raise ValidationError(
                 f"{path}match.{field}",
-                f"a request between brokers has no such thing{instead}",
+                f"requests between brokers have no such field{instead}",
             )
     strange = keys - HOP_APIS
     if strange:
@@ -133,7 +133,7 @@ def _check_hop(rule: Rule, keys: frozenset[int], path: str) -> None:
             )
         if isinstance(effect, delivery.DropReply) and effect.then != "keep":
             raise ValidationError(
-                f"{path}do.{name}.then", "between brokers there is no connection to end: say keep"
+                f"{path}do.{name}.then", "no connection exists between brokers: use keep"
             )
 
 
@@ -153,7 +153,9 @@ def _check_accept(rule: Rule, path: str) -> None:
 
     wrong = [name for name in others if name not in ACTIONS and name != "observe"]
     if wrong:
-        raise ValidationError(f"{path}do.{wrong[0]}", f"this does not go with {at_accept[0]}")
+        raise ValidationError(
+            f"{path}do.{wrong[0]}", f"this cannot be combined with {at_accept[0]}"
+        )
 
 
 def _check_paths(match: Match, keys: frozenset[int], path: str) -> None:
@@ -170,7 +172,7 @@ def _check_paths(match: Match, keys: frozenset[int], path: str) -> None:
 
 def _check_rewrite(effect: answers.Rewrite, keys: frozenset[int], path: str) -> None:
     if not keys:
-        raise ValidationError(path, "the match has to say which api, for the fields differ")
+        raise ValidationError(path, "the match must name an api, because the fields differ")
     for side, fields, shape_of in (
         ("answer", effect.answer, response_shape),
         ("request", effect.request, request_shape),

@@ -1,4 +1,4 @@
-"""The ways from clients to brokers, cut by rules that let nothing through."""
+"""The links from clients to brokers, cut by rules that drop everything."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from mockbroker.core.faults.engine import RuledCluster
 
 CUT_CLIENTS = "cut_network"
-# What is asked first: a request that does not arrive is no other rule's business.
+# Evaluated first: no other rule gets a request that does not arrive.
 CUT_PRIORITY = 1_000_000
 
 
 class RuledClientLinks:
-    """The ways from clients to the brokers of one cluster (a `ClientLinks`)."""
+    """The links from clients to the brokers of one cluster (a `ClientLinks`)."""
 
     __slots__ = ("_cluster",)
 
@@ -22,7 +22,7 @@ class RuledClientLinks:
         self._cluster = cluster
 
     def cut(self, nodes: int | list[int], clients: Mapping[str, Any], *, both_ways: bool) -> None:
-        """Let nothing through from the clients, by a plan of its own."""
+        """Cut the links from the clients, by a plan of its own."""
         from mockbroker.core.faults.effects.connections import CutOff
         from mockbroker.core.faults.engine import engine_of
         from mockbroker.core.faults.rules import FaultPlan, Match, Rule, When
@@ -37,7 +37,7 @@ class RuledClientLinks:
         engine.add(FaultPlan(name, 0, (Rule(name, match, When(), effect, priority=CUT_PRIORITY),)))
 
     def heal(self) -> None:
-        """Take these plans away."""
+        """Remove these plans."""
         engine = self._cluster.fault_engine
         if engine is not None:
             for name in [name for name in engine.plans if name.startswith(CUT_CLIENTS)]:

@@ -1,9 +1,9 @@
 """The engine: the rules in force, and their decisions on each request.
 
 A rule that fires yields a `Decision`. Rules are evaluated by priority, the highest first, then in
-the order in which they were added; one whose effect decides the fate of the request (`FINAL`) is
-the last. `cluster.faults` is the engine while it has anything to do, and None otherwise, so
-that a cluster without rules pays one test for each request.
+the order in which they were added. A rule whose effect ends the request (`FINAL`) is the last.
+`cluster.faults` is the engine while there are rules or plans, and None otherwise, so that a cluster
+without rules pays one test for each request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Decision(NamedTuple):
-    """One rule that fires for one request: its effects by name, and what it is for."""
+    """One rule that fires for one request: its effects by name, and the selected part."""
 
     rule: ActiveRule
     effects: Mapping[str, msgspec.Struct]
@@ -55,7 +55,7 @@ Fired: TypeAlias = "tuple[Facts, tuple[Decision, ...]]"
 
 
 class RuledCluster(Protocol):
-    """A cluster that rules can look into and act upon."""
+    """A cluster whose state rules can read, and which actions can change."""
 
     fault_engine: FaultEngine | None
     faults: FaultEngine | None  # the engine, while it has rules for requests or connections
@@ -64,7 +64,7 @@ class RuledCluster(Protocol):
     def runtime(self) -> Runtime: ...
     @property
     def live_states(self) -> ClusterStates:
-        """What the cluster is in just now."""
+        """The present states of the cluster."""
         ...
 
     def perform(
@@ -74,15 +74,15 @@ class RuledCluster(Protocol):
         ...
 
     def intercept_hops(self) -> None:
-        """Have hops watched as long as rules or the journal want it."""
+        """Intercept hops while rules or the journal need them."""
         ...
 
 
 class FaultEngine:
-    """The rules of one cluster. Belongs to one thread, like everything in the core.
+    """The rules of one cluster. It belongs to the cluster's thread.
 
-    `runtime` gives it time and timers. `cluster` is the cluster when it is one of this process;
-    without it rules can act upon requests and connections, but not upon the cluster itself.
+    `runtime` provides time and timers. `cluster` is the cluster if it is in this process. Without
+    it, rules apply to requests and connections, not to the cluster itself.
     """
 
     def __init__(self, runtime: Runtime, cluster: RuledCluster | None = None) -> None:
@@ -93,13 +93,13 @@ class FaultEngine:
         self._rules: dict[str, ActiveRule] = {}
         self._order = 0
         self._buckets: dict[int, Bucket] = {}
-        self.evaluated: dict[int, int] = {}  # requests by API
-        self.hops_evaluated: dict[int, int] = {}  # the same between brokers
-        self._hop_rules: tuple[ActiveRule, ...] = ()  # in the order of evaluation
+        self.evaluated: dict[int, int] = {}  # evaluations by API
+        self.hops_evaluated: dict[int, int] = {}  # the same for hops
+        self._hop_rules: tuple[ActiveRule, ...] = ()  # in order of evaluation
         self.has_client_rules = False  # rules for requests or connections
         self._timers: dict[str, list[Timer]] = {}
         self._held_ids = 0
-        self.steps: dict[str, str] = {}  # where each scenario is; "start" unless told otherwise
+        self.steps: dict[str, str] = {}  # the step of each scenario; "start" at first
         self.held: dict[int, Held] = {}
         # Called for each hold, action, hit: ("hit" | "held" | "action" | "failed action", details).
         self.on_fault: list[Callable[[str, str, object], None]] = []
@@ -107,9 +107,10 @@ class FaultEngine:
     # -- plans -------------------------------------------------------------------------------------
 
     def add(self, plan: FaultPlan) -> list[ActiveRule]:
-        """Put a plan in force, whole or not at all.
+        """Put a plan in force, as a whole or not at all.
 
-        Raises NameTakenError, and ValidationError for what needs a cluster where there is none.
+        Raises NameTakenError, and ValidationError for anything that needs a cluster where there is
+        none.
         """
         self._check_names(plan)
         if self._cluster is None:
@@ -141,7 +142,7 @@ class FaultEngine:
         return f"fault-{number}"
 
     def remove(self, name: str) -> None:
-        """Remove a plan, or one rule; requests that it holds go on. Raises UnknownNameError."""
+        """Remove a plan or one rule, and release its held requests. Raises UnknownNameError."""
         plan = self._plans.pop(name, None)
         if plan is not None:
             names = [rule.name for rule in plan.rules]
@@ -161,7 +162,7 @@ class FaultEngine:
         self._attach()
 
     def _forget_empty(self, plan_name: str) -> None:
-        """Remove a plan that has neither rules nor a timeline any more."""
+        """Remove a plan without rules or a timeline."""
         plan = self._plans.get(plan_name)
         if plan is None or plan.timeline:
             return
@@ -169,7 +170,7 @@ class FaultEngine:
             del self._plans[plan_name]
 
     def clear(self) -> None:
-        """Remove everything; held requests go on."""
+        """Remove everything, and release all held requests."""
         for timers in self._timers.values():
             for timer in timers:
                 timer.cancel()
@@ -216,7 +217,9 @@ class FaultEngine:
         return dict(self._rules)
 
     def rule(self, name: str) -> ActiveRule:
-        """The rule of this name, or the only one of such a plan. Raises UnknownNameError."""
+        """The rule of this name, or the only rule of the plan of this name. Raises
+        UnknownNameError.
+        """
         found = self._rules.get(name)
         if found is None:
             plan = self._plans.get(name)
@@ -230,7 +233,7 @@ class FaultEngine:
         return self.explain_rule(self.rule(name))
 
     def explain_rule(self, active: ActiveRule) -> RuleExplanation:
-        """The same for a rule that need not be in force any more."""
+        """As `explain`, also for a removed rule."""
         for bucket in self._buckets.values():
             bucket.add_failures()
         failed = dict(active.failed)
@@ -241,7 +244,7 @@ class FaultEngine:
         evaluated = seen if active.is_removed else sum(since.values())
         in_reach = sum(n for key, n in since.items() if self._reaches(active, key))
         if not active.is_removed:
-            # Requests of other APIs do not reach a rule, nor do those that an earlier rule ended.
+            # A rule is not evaluated for other APIs, nor for requests that an earlier rule ended.
             for reason, count in (
                 ("api", evaluated - in_reach),
                 ("an earlier rule", in_reach - seen),
@@ -253,13 +256,13 @@ class FaultEngine:
 
     @staticmethod
     def _reaches(rule: ActiveRule, api_key: int) -> bool:
-        """Whether a rule may be for an API."""
+        """Whether a rule can be for an API."""
         if rule.scope != "hop" and (rule.scope == "connection") is not (api_key < 0):
             return False
         return not rule.api_keys or api_key in rule.api_keys
 
     def evaluations_of(self, rule: ActiveRule) -> Mapping[int, int]:
-        """How often rules of this one's scope were evaluated so far, by API."""
+        """The number of evaluations in the scope of this rule, by API."""
         return self.hops_evaluated if rule.scope == "hop" else self.evaluated
 
     def _unknown(self, name: str) -> UnknownNameError:
@@ -269,7 +272,7 @@ class FaultEngine:
     # -- evaluation --------------------------------------------------------------------------------
 
     def evaluate(self, context: Surroundings, request: Any) -> Fired | None:
-        """The rules that fire for a request, in order, with its facts; None if there is none."""
+        """The rules that fire for a request, in order, with its facts; None without any."""
         api_key = context.header.api_key
         self.evaluated[api_key] = self.evaluated.get(api_key, 0) + 1
         bucket = self._buckets.get(api_key)
@@ -283,18 +286,18 @@ class FaultEngine:
         return (facts, decisions) if decisions else None
 
     def evaluate_accept(self, facts: Facts) -> tuple[Decision, ...]:
-        """The rules that fire for a connection that is being accepted, in order."""
+        """The rules that fire for an accepted connection, in order."""
         rules = sorted(self._rules.values(), key=ActiveRule.order_key)
         accepting = [rule for rule in rules if rule.scope == "connection"]
         return self._evaluate_each(accepting, facts, self.evaluated)
 
     @property
     def hop_rules(self) -> tuple[ActiveRule, ...]:
-        """The rules in force for what brokers send each other."""
+        """The rules in force for hops."""
         return self._hop_rules
 
     def evaluate_hop(self, facts: Facts) -> tuple[Decision, ...]:
-        """The rules that fire for a request of a broker to another, in order."""
+        """The rules that fire for a hop, in order."""
         return self._evaluate_each(self._hop_rules, facts, self.hops_evaluated)
 
     def _evaluate_each(
@@ -342,7 +345,7 @@ class FaultEngine:
     # -- holding -----------------------------------------------------------------------------------
 
     def hold(self, rule: str, phase: str, facts: Facts, request: object, response: object) -> Held:
-        """Enter an exchange as held, until `let_go`."""
+        """Register an exchange as held, until `let_go`."""
         self._held_ids += 1
         now_ms = self._runtime.now_ms()
         held = Held(self._held_ids, rule, phase, facts, request, response, now_ms)
@@ -354,13 +357,13 @@ class FaultEngine:
         self.held.pop(held.id, None)
 
     def holds(self, rule: str) -> bool:
-        """Whether a rule holds anything just now."""
+        """Whether a rule holds a request at present."""
         return any(held.rule == rule for held in self.held.values())
 
     # -- actions -----------------------------------------------------------------------------------
 
     def act(self, actions: Mapping[str, msgspec.Struct], cause: str) -> None:
-        """Carry out actions on the cluster; observers learn of one that failed."""
+        """Perform actions on the cluster; observers get each one that failed."""
         assert self._cluster is not None  # `add` refuses such rules and plans
         for name, arguments in actions.items():
             try:
@@ -392,7 +395,7 @@ class FaultEngine:
 
 
 def _check_without_cluster(plan: FaultPlan) -> None:
-    """Raise ValidationError for what needs a cluster in this process."""
+    """Raise ValidationError for anything that needs a cluster in this process."""
     for number, rule in enumerate(plan.rules):
         path = f"rules[{number}]"
         if rule.match.is_for_hops:

@@ -1,4 +1,4 @@
-"""The rules in force as text that puts them in force again: YAML for files, Python for tests."""
+"""Exporting the rules in force: as YAML for files, as Python for tests."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _STEP = 4
 
 
 def exported(engine: FaultEngine, format_: Format) -> str:
-    """All plans in force, in the order in which they were added; empty where there are none.
+    """All plans in force, in the order in which they were added; empty without plans.
 
-    Rules that were removed one by one are left out, with what the timeline has after them. Hits
-    and steps of scenarios are no part of it. As YAML each plan is a document of its own.
+    Left out are removed rules with their timeline entries, hits, and steps of scenarios. In YAML
+    each plan is a document of its own.
     """
     return _WRITERS[format_](plans_in_force(engine))
 
 
 def plans_in_force(engine: FaultEngine) -> list[dict[str, object]]:
-    """The plans in force as plain data, each as `FaultEngine.add` would get it now."""
+    """The plans in force as plain data that `FaultEngine.add` accepts."""
     rules = engine.rules
     found = []
     for plan in engine.plans.values():
@@ -41,13 +41,13 @@ def _as_yaml(plans: Sequence[Mapping[str, object]]) -> str:
 
 
 def _as_python(plans: Sequence[Mapping[str, object]]) -> str:
-    """Statements for a cluster that is called `kafka`, as in the fixtures."""
+    """Statements for a cluster named `kafka`, as in the fixtures."""
     lead, tail = "kafka.faults.add(", ")"
     return "".join(f"{lead}{_literal(plan, 0, len(lead) + len(tail))}{tail}\n" for plan in plans)
 
 
 def _literal(value: object, indent: int, around: int) -> str:
-    """Plain data as Python; on one line where it fits beside `around` other characters."""
+    """Plain data as Python; on one line if it fits beside `around` other characters."""
     line = repr(value)
     if indent + around + len(line) <= WIDTH or not value:
         return line

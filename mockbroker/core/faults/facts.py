@@ -1,4 +1,4 @@
-"""The facts of a request that rules refer to, read off the decoded message on first use."""
+"""The facts of a request that rules use, computed from the decoded message on first use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_BROKER = -1
 
 
 class Peer(Protocol):
-    """Who is at the other end of a connection."""
+    """The other end of a connection."""
 
     id: int
     client_host: str
@@ -38,7 +38,7 @@ class Peer(Protocol):
 
 
 class KnownTopic(Protocol):
-    """A topic that a broker knows."""
+    """A topic in a broker's metadata."""
 
     @property
     def name(self) -> str: ...
@@ -47,7 +47,7 @@ class KnownTopic(Protocol):
 
 
 class KnownTopics(Protocol):
-    """The topics that a broker knows; `epoch` grows whenever one is added, changed or deleted."""
+    """The topics in a broker's metadata. `epoch` grows with each change."""
 
     @property
     def epoch(self) -> int: ...
@@ -68,7 +68,7 @@ class FetchSessions(Protocol):
 
 
 class KnownBroker(Protocol):
-    """The broker that a request is for, as far as rules ask about it."""
+    """The receiving broker of a request, as far as rules use it."""
 
     @property
     def node_id(self) -> int: ...
@@ -79,7 +79,7 @@ class KnownBroker(Protocol):
 
 
 class Surroundings(Protocol):
-    """What is known of a request besides itself."""
+    """The context of a request: connection, broker, metadata, sessions."""
 
     @property
     def broker(self) -> KnownBroker: ...
@@ -94,8 +94,9 @@ class Surroundings(Protocol):
 
 
 class Facts:
-    """One request, as rules see it. `request` is the decoded message, None for a connection that is
-    just being accepted; `api_key` is -1 then.
+    """One request, as rules see it.
+
+    `request` is the decoded message. For an accepted connection it is None and `api_key` is -1.
     """
 
     __slots__ = (
@@ -126,7 +127,7 @@ class Facts:
 
     @classmethod
     def of_connection(cls, broker: KnownBroker, listener: str, connection: Peer) -> Facts:
-        """The facts of a connection that is being accepted."""
+        """The facts of an accepted connection."""
         facts: Facts = object.__new__(cls)
         facts.broker, facts.listener = broker, listener
         facts.connection, facts.api_key, facts.api_version = connection, -1, -1
@@ -136,19 +137,19 @@ class Facts:
 
     @property
     def from_broker(self) -> int:
-        """The broker that sends a hop; -1 of a client's request."""
+        """The sender of a hop; -1 for a client's request."""
         return NO_BROKER
 
     @property
     def to_broker(self) -> int:
-        """The broker that a hop is for; -1 of a client's request."""
+        """The receiver of a hop; -1 for a client's request."""
         return NO_BROKER
 
     # -- topics and partitions ---------------------------------------------------------------------
 
     @property
     def targets(self) -> list[Target]:
-        """The partitions that the request is about; (topic, id, -1) for a topic as a whole."""
+        """The partitions that the request names; (topic, id, -1) for a whole topic."""
         if self._targets is None:
             self._targets = list(self._all_targets())
         return self._targets
@@ -169,7 +170,7 @@ class Facts:
         return None if topic is None else topic.name
 
     def _session_targets(self) -> Iterator[Target]:
-        """What an incremental Fetch asks for without saying so again (KIP-227)."""
+        """The partitions of an incremental Fetch that only its session has (KIP-227)."""
         if self.request.session_epoch <= 0:
             return
         said = {
@@ -190,16 +191,16 @@ class Facts:
     # -- other facts -------------------------------------------------------------------------------
 
     def values(self, kind: Entity) -> list[Any]:
-        """What the request names of one kind, each once; empty for a connection."""
+        """The values of one kind that the request names, each once; empty for a connection."""
         return [] if self.request is None else values(self.request, self.api_version, kind)
 
     def field(self, name: str) -> object:
-        """A field at the top level of the request; None where there is none."""
+        """A field at the top level of the request; None without it."""
         return getattr(self.request, name, None)
 
     @property
     def batches(self) -> list[BatchHeader]:
-        """The headers of the first batches of a Produce."""
+        """The header of the first batch of each partition of a Produce."""
         if self._batches is None:
             self._batches = []
             if self.api_key == _PRODUCE:
@@ -218,5 +219,5 @@ class Facts:
 
     @property
     def software(self) -> str:
-        """The client's library as ApiVersions names it: "librdkafka/2.6.0"."""
+        """The name and version in ApiVersions: "librdkafka/2.6.0"."""
         return f"{self.connection.software_name}/{self.connection.software_version}"

@@ -1,8 +1,8 @@
 """Requests and answers that a rule holds: breakpoints.
 
-A *held* exchange is a request that was not applied yet, or one that was applied and whose answer
-was not sent. It waits for one verdict: go on (perhaps edited), answer with something else, drop, or
-close. The first verdict counts.
+A *held* exchange is a request that was not applied yet, or an applied request with an answer that
+was not sent yet. It waits for one verdict: go on (perhaps edited), another answer, drop, or close.
+The first verdict counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RESET: Verdict = "reset"
 
 
 class Held:
-    """One exchange that waits. `response` is None before the request was applied."""
+    """One held exchange. `response` is None before the request is applied."""
 
     __slots__ = (
         "_on_verdict",
@@ -63,19 +63,19 @@ class Held:
         self._on_verdict: Callable[[], None] | None = None
 
     def when_decided(self, call: Callable[[], None]) -> None:
-        """Have `call` called once, when the verdict is there."""
+        """Call `call` once, at the verdict."""
         self._on_verdict = call
         if self.verdict is not None:
             call()
 
     def release(self) -> None:
-        """Let it go on, with what was edited."""
+        """Go on, with the edited message."""
         self._decide(GO_ON)
 
     def edit(self, fields: dict[str, object]) -> None:
-        """Give fields of the request, or of the answer once there is one, other values, by path.
+        """Set fields of the answer, or, before there is one, of the request, by path.
 
-        Raises ValidationError for a field that is not there or does not take the value.
+        Raises ValidationError for an unknown field or an invalid value.
         """
         if self.facts.from_broker != NO_BROKER:
             raise ValidationError("edit", "what a broker sends another can be refused, not edited")
@@ -93,12 +93,12 @@ class Held:
             self.response = rewritten(self.response, (), Selection(None), fields)
 
     def answer(self, error: str | int) -> None:
-        """Answer with an error instead. Raises ValueError for one that there is not."""
+        """Answer with an error instead. Raises ValueError for an unknown error."""
         self.error = error_code(error)
         self._decide(ANSWER)
 
     def drop(self) -> None:
-        """Never answer, and keep the connection; a request that was not applied never is."""
+        """Send no answer and keep the connection. A request that was not applied never will be."""
         self._decide(DROP)
 
     def close(self, *, reset: bool = False) -> None:

@@ -1,16 +1,15 @@
-"""What rules do to hops, the requests that brokers send each other; and who writes hops down.
+"""Rules for hops, the requests between brokers, and their journal entries.
 
-The *interceptor* is on the network between the brokers while a rule for hops is in force, or while
-the journal records hops. No request that it wants is a call or a shared log
-then: a broker sends it as a hop. The *way* of a hop:
+The *interceptor* is on the network between the brokers while a rule for hops is in force or the
+journal records hops. Then no call and no shared log stands for a hop that it intercepts: the broker
+sends the hop. The stages of a hop:
 
     before     delays, holds, drops, refusals
     carried    over the link to the receiver, which acts on the request
     after      delays, holds, drops, errors after the fact
     carried    over the link to the sender, which acts on the answer
 
-A broker waits for a hop as it waits for anything else: with its own timeouts, on the cluster's
-clock.
+A broker waits for a hop with its own timeouts, on the cluster's clock.
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ if TYPE_CHECKING:
     from mockbroker.core.replication.network import Hop
     from mockbroker.core.replication.partition import Partition
 
-# What these are about stands in no field of theirs.
+# No field of these requests names a topic or an id.
 _OPAQUE = (ApiKey.BROKER_HEARTBEAT, ApiKey.ENVELOPE)
 
-# What became of a hop that was not answered.
+# The outcomes of hops without an answer.
 REQUEST_LOST = "request lost"
 REQUEST_DROPPED = "request dropped"
 ANSWER_LOST = "answer lost"
 ANSWER_DROPPED = "answer dropped"
 
-# Calls what it is given, now or later.
+# Calls its argument, now or later.
 Wait = Callable[[Callable[[], None]], object]
 
 
 class BrokerPeer:
-    """A broker, where a client would be: no rule can ask about it."""
+    """A broker in place of a client: no rule has conditions on it."""
 
     __slots__ = ()
     id: int = 0
@@ -87,13 +86,15 @@ class HopFacts(Facts):
         return self._hop.receiver
 
     def values(self, kind: Entity) -> list[Any]:
-        """The same; a WriteTxnMarkers names no transactional id, but its sender coordinates one."""
+        """As for clients' requests. A WriteTxnMarkers has no transactional id, but its sender
+        coordinates one.
+        """
         own = self._hop.transactional_id
         return [own] if own and kind is TRANSACTIONAL_ID else super().values(kind)
 
 
 class HopInterceptor:
-    """Is told of every hop between the brokers of a cluster."""
+    """Gets every hop between the brokers of a cluster."""
 
     __slots__ = ("_cluster", "_engine")
 
@@ -104,7 +105,7 @@ class HopInterceptor:
     def intercepts(
         self, api: ApiKey, sender: int, receiver: int, partition: Partition | None = None
     ) -> bool:
-        """Whether a rule could be for such a hop, or the journal wants all of them."""
+        """Whether a rule may be for such a hop, or the journal records all."""
         cluster = self._cluster
         if receiver not in cluster.processes:
             return False
@@ -124,7 +125,7 @@ class HopInterceptor:
         return False
 
     def on_send(self, hop: Hop) -> None:
-        """Write a hop down, ask the rules about it, and let it go its way."""
+        """Journal a hop, evaluate the rules, and send it on."""
         cluster = self._cluster
         hop.version = version_of(cluster, hop.API)
         request = hop.request()
@@ -149,7 +150,7 @@ class HopInterceptor:
 
 
 def intercept_hops(cluster: ClusterState, engine: FaultEngine | None) -> None:
-    """Have hops watched as long as somebody wants it. Call when rules or the journal change."""
+    """Intercept hops while needed. Call it when rules or the journal change."""
     journal = cluster.runtime.journal
     wanted = (engine is not None and engine.hop_rules) or (journal is not None and journal.hops)
     cluster.replication.network.interceptor = HopInterceptor(cluster, engine) if wanted else None
@@ -158,7 +159,7 @@ def intercept_hops(cluster: ClusterState, engine: FaultEngine | None) -> None:
 
 
 class FaultedHop:
-    """The way of one hop, with what rules do to it."""
+    """One hop on its way, with the effects of rules."""
 
     __slots__ = (
         "_cluster",
@@ -183,7 +184,7 @@ class FaultedHop:
         decisions: tuple[Decision, ...],
     ) -> None:
         self._cluster = cluster
-        self._engine = engine  # which there is where a rule fires
+        self._engine = engine  # an engine exists where a rule fires
         self._hop = hop
         self._request = request
         self._seq = seq
@@ -195,7 +196,7 @@ class FaultedHop:
     # -- the request -------------------------------------------------------------------------------
 
     def set_out(self) -> None:
-        """Let the request go, once nothing holds it back."""
+        """Send the request, after delays and holds."""
         _run(self._before(), self._send)
 
     def _before(self) -> Iterator[Wait]:
@@ -240,7 +241,7 @@ class FaultedHop:
         self._act()
 
     def _act(self) -> None:
-        """Carry out the actions on the cluster, once the request is applied or never will be."""
+        """Perform the actions on the cluster, once the request is applied or lost."""
         for decision in self._decisions:
             if decision.rule.actions:
                 assert self._engine is not None
@@ -249,7 +250,7 @@ class FaultedHop:
     # -- the answer --------------------------------------------------------------------------------
 
     def answered(self, answer: Any, late_ms: int) -> None:
-        """The receiver answers, `late_ms` later than it could."""
+        """The receiver answers, after `late_ms`."""
         for decision in self._decisions:
             for effect in decision.effects.values():
                 if isinstance(effect, answers.ErrorAfter):
@@ -277,7 +278,7 @@ class FaultedHop:
             self._end(ANSWER_DROPPED)
             hop.lost()
             return
-        if self._refusal is not None:  # the verdict of somebody who held the answer
+        if self._refusal is not None:  # the verdict on a held answer
             answer = hop.refused(self._refusal)
             response = hop.response(answer)
 
@@ -293,7 +294,7 @@ class FaultedHop:
         network.carry_answer(hop, take, lost, late_ms)
 
     def _end(self, outcome: str, response: msgspec.Struct | None = None) -> None:
-        """Write down how the hop ended."""
+        """Journal the outcome of the hop."""
         journal = self._cluster.runtime.journal
         if journal is not None:
             rules = tuple(decision.rule.name for decision in self._decisions)
@@ -316,7 +317,7 @@ class FaultedHop:
     def _hold(
         self, decision: Decision, effect: delivery.Hold, response: msgspec.Struct | None
     ) -> Wait:
-        """Wait for somebody's verdict, and do what it says."""
+        """Wait for the verdict, and carry it out."""
         engine, cluster = self._engine, self._cluster
         assert engine is not None
         assert self._facts is not None
@@ -347,7 +348,7 @@ class FaultedHop:
 
 
 def _run(steps: Iterator[Wait], then: Callable[[], None]) -> None:
-    """Take the steps, each once the one before it is over, and call `then` after the last."""
+    """Run the steps one after the other, then `then`."""
 
     def go() -> None:
         for wait in steps:
@@ -359,7 +360,7 @@ def _run(steps: Iterator[Wait], then: Callable[[], None]) -> None:
 
 
 def version_of(cluster: ClusterState, api: ApiKey) -> int:
-    """The version in which brokers of the release speak an API to each other."""
+    """The version in which brokers of the release send an API to each other."""
     known = cluster.profile.max_versions.get(int(api))
     newest = _newest_version(api)
     return newest if known is None else min(known, newest)
@@ -378,7 +379,7 @@ def _is_one(node_id: int, wanted: int | list[int] | None) -> bool:
 
 
 def _names_more_than_brokers(match: Match) -> bool:
-    """Whether a rule is for what heartbeats and envelopes say nothing about."""
+    """Whether a match has fields that heartbeats and envelopes lack."""
     about = (match.topic, match.topic_id, match.partition, match.transactional_id)
     return any(each is not None for each in (*about, match.producer_id))
 

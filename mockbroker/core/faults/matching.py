@@ -1,4 +1,4 @@
-"""A rule's match, compiled once into conditions, the cheapest first."""
+"""A rule's match, compiled into conditions, the cheapest first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from mockbroker_protocol.entities import ALL_PARTITIONS, Target
 
 Predicate = Callable[[Facts], bool]
 _READ_COMMITTED = 1
-# Conditions on what a request names.
+# Conditions on the ids that a request names.
 ENTITIES: dict[str, Entity] = {
     "group": GROUP_ID,
     "member": MEMBER_ID,
@@ -41,23 +41,23 @@ _ALL_ACKS = "all"
 
 
 class MatchCondition(NamedTuple):
-    """One condition on a request, under the name of its field in `match`."""
+    """A condition on a request, under its field's name in `match`."""
 
     name: str
     holds: Predicate
 
 
 class Matcher:
-    """A compiled match. `api_keys` is empty where it is for every API.
+    """A compiled match. `api_keys` is empty if it matches every API.
 
-    The result of `conditions` is the same for requests that look alike (see `buckets`) and is
-    kept; `live` ones are evaluated for each request.
+    The results of `conditions` are cached for requests with equal keys (see `buckets`). `live`
+    conditions are evaluated for each request.
     """
 
     __slots__ = ("_chosen", "_filter", "api_keys", "conditions", "live")
 
     def __init__(self, match: Match, path: str = "match") -> None:
-        """Raises ValidationError that names the field which does not make sense."""
+        """Raises ValidationError that names the invalid field."""
         self.api_keys = api_keys(match, f"{path}.api")
         self._filter = _target_filter(match, path)
         self._chosen = _id_matchers(match, path)
@@ -70,33 +70,35 @@ class Matcher:
         self.live = (*self.live, MatchCondition(name, holds))
 
     def failed(self, facts: Facts) -> str | None:
-        """The name of the first condition that does not hold; None when all do."""
+        """The name of the first condition that does not hold; None if all hold."""
         return self.failed_of(facts, (), within=False) or self.failed_live(facts)
 
     def failed_of(self, facts: Facts, names: Container[str], *, within: bool) -> str | None:
-        """The same for the conditions of these names, or for all but these; never the live ones."""
+        """As `failed`, for the conditions with these names (`within`) or the others; never the live
+        ones.
+        """
         for name, holds in self.conditions:
             if (name in names) is within and not holds(facts):
                 return name
         return None
 
     def failed_live(self, facts: Facts) -> str | None:
-        """The same for the live conditions."""
+        """As `failed`, for the live conditions."""
         for name, holds in self.live:
             if not holds(facts):
                 return name
         return None
 
     def may_select(self, target: Target) -> bool:
-        """Whether the match allows a request about this partition."""
+        """Whether the match can select this partition."""
         return self._filter is None or self._filter.both(target)
 
     def selection(self, facts: Facts) -> Selection:
-        """The part of a matching request that the rule is for."""
+        """The selected part of a matching request."""
         return Selection(self._targets(facts), self._ids(facts))
 
     def _ids(self, facts: Facts) -> dict[Entity, list[str]] | None:
-        """The groups and transactional ids that fit, if the request has rows of others as well."""
+        """The matching groups and transactional ids, if the request names others as well."""
         if not self._chosen:
             return None
         ids = {kind: list(filter(fits, facts.values(kind))) for kind, fits in self._chosen.items()}
@@ -108,7 +110,7 @@ class Matcher:
         if wanted_targets is None:
             return None
         found = [target for target in facts.targets if wanted_targets.both(target)]
-        if wanted_targets.indexes is not None:  # of a topic as a whole, only these are meant
+        if wanted_targets.indexes is not None:  # these partitions of a whole topic
             found = [
                 target._replace(partition=index)
                 for target in found
@@ -256,7 +258,7 @@ def _request_conditions(match: Match, path: str) -> Iterable[MatchCondition]:
 
 
 def _any_of(name: str, kind: Entity, wanted: Any, path: str) -> MatchCondition:
-    """Whether one of the values of a kind fits."""
+    """Whether one of the values of a kind matches."""
     fits: Callable[[Any], bool]
     if kind is PRODUCER_ID:
         fits = _numbers(wanted).__contains__
@@ -266,7 +268,7 @@ def _any_of(name: str, kind: Entity, wanted: Any, path: str) -> MatchCondition:
 
 
 class _NthConnectionMatcher:
-    """Whether a request comes on the n-th connection that fulfils all other conditions."""
+    """Whether a request comes on the n-th connection that meets all other conditions."""
 
     __slots__ = ("_nth", "_seen")
 
@@ -298,7 +300,7 @@ def _where(field_path: str, wanted: object, path: str) -> MatchCondition:
 
 
 def value_matcher(wanted: object, path: str) -> Callable[[Any], bool]:
-    """Whether a field's value fits: equal, one of a list, a glob or RE2 expression for texts, or
+    """A test of a field's value: equal, one of a list, a glob or RE2 expression for texts, or
     within {"min", "max"}. Raises ValidationError.
     """
     if isinstance(wanted, list):

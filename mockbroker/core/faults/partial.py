@@ -1,9 +1,8 @@
-"""Working on some parts of a decoded message and leaving the others alone.
+"""Selected parts of a decoded message.
 
-What a rule has *selected* is a set of targets (topic, topic id, and a partition or all of them),
-or some of several groups or transactional ids, or both. Messages are never changed in place: who
-wants to, takes a `fresh` copy first. Records are shared with the original, for they are views that
-nobody writes to.
+A rule *selects* targets (topic, topic id, and one or all partitions), some of several groups or
+transactional ids, or both. Messages are never changed in place: take a `fresh` copy first. The copy
+shares the records, which are read-only views.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from mockbroker_protocol.declare import (
 )
 from mockbroker_protocol.entities import ALL_PARTITIONS, Target
 
-# The kinds of ids of which a rule can select some.
+# The kinds of ids that a rule can select.
 SELECTED_BY_ID = (GROUP_ID, TRANSACTIONAL_ID)
 
 
 class RowTopic(NamedTuple):
-    """The topic of the row that is being looked into."""
+    """The topic of the current row."""
 
     name: str | None
     topic_id: bytes
@@ -41,7 +40,7 @@ NO_TOPIC = RowTopic(None, ZERO_UUID)
 
 
 class Selection:
-    """What a rule is for, quick to ask: everything in a message when not `limited`.
+    """The part of a message that a rule selects: everything when not `limited`.
 
     `targets` limits topics and partitions; `ids` limits groups and transactional ids.
     """
@@ -69,7 +68,7 @@ class Selection:
         return self._of_topics or bool(self.ids)
 
     def partitions(self, name: str | None, topic_id: bytes) -> set[int] | None:
-        """The partitions of a topic, known by its name or its id; None when it is not selected."""
+        """The selected partitions of a topic, by name or id; None if it is not selected."""
         found = self._names.get(name) if name else None
         return self._ids.get(topic_id) if found is None else found
 
@@ -81,7 +80,7 @@ class Selection:
         return found is not None and (partition in found or ALL_PARTITIONS in found)
 
     def fits(self, rows: RowArray, row: Any, topic: RowTopic) -> bool:
-        """Whether a row in `topic` is selected, or may hold something that is."""
+        """Whether a row in `topic` is selected, or may hold a selected row."""
         kind, name = rows.kind_of(row), rows.name_of(row)
         if rows.by is not None:
             return self._has_resource(kind, name)
@@ -94,7 +93,7 @@ class Selection:
         return kind is None or kind not in self.ids or name in self.ids[kind]
 
     def _has_resource(self, kind: Entity | None, name: str) -> bool:
-        """Resources stand side by side, so each is selected by what it is."""
+        """Whether a resource is selected; each row of resources has its own kind."""
         if not self.limited:
             return True
         if kind is TOPIC_NAME:
@@ -102,7 +101,7 @@ class Selection:
         return kind is not None and name in self.ids.get(kind, ())
 
     def is_whole(self, rows: RowArray, row: Any) -> bool:
-        """Whether all that a row which fits may hold is selected with it."""
+        """Whether everything in a row that fits is selected."""
         if not self._of_topics or rows.kind is not TOPIC_NAME:
             return not self._of_topics or rows.by is not None
         chosen = self.partitions(rows.name_of(row), rows.id_of(row))
@@ -110,7 +109,7 @@ class Selection:
 
 
 def fresh(value: Any) -> Any:
-    """A copy of a decoded message that may be changed; buffers are shared."""
+    """A copy of a decoded message for changes; buffers are shared."""
     if isinstance(value, msgspec.Struct):
         if value.__struct_config__.frozen:
             return value
@@ -127,14 +126,14 @@ def fresh(value: Any) -> Any:
 
 
 def in_row(rows: RowArray, row: Any, topic: RowTopic) -> RowTopic:
-    """The topic that what is inside a row is of."""
+    """The topic of the rows inside a row."""
     return RowTopic(rows.name_of(row), rows.id_of(row)) if rows.kind is TOPIC_NAME else topic
 
 
 def selected_partitions(
     message: Any, layout: Sequence[RowArray], selection: Selection
 ) -> Iterator[tuple[Any, Any]]:
-    """(row, partition) of every selected partition that a message has structs for."""
+    """(row, partition) of every selected partition that has a struct."""
     return _partitions(message, layout, selection, NO_TOPIC)
 
 
@@ -153,7 +152,7 @@ def _partitions(
 
 
 def narrows(request: Any, layout: Sequence[RowArray], selection: Selection) -> bool:
-    """Whether a request has a row that a selection by ids leaves out."""
+    """Whether a selection by ids leaves out a row of a request."""
     return any(
         not selection.fits(rows, row, NO_TOPIC)
         for rows in layout
@@ -166,10 +165,7 @@ def narrows(request: Any, layout: Sequence[RowArray], selection: Selection) -> b
 
 
 def part(request: Any, layout: Sequence[RowArray], selection: Selection, *, selected: bool) -> Any:
-    """A copy of a request with only what is selected, or only what is not.
-
-    None when nothing is left of it.
-    """
+    """A copy of a request with only the selected part, or only the rest; None if that is empty."""
     copy = fresh(request)
     return copy if _cut(copy, layout, selection, selected, NO_TOPIC) else None
 
@@ -177,7 +173,7 @@ def part(request: Any, layout: Sequence[RowArray], selection: Selection, *, sele
 def _cut(
     holder: Any, layout: Sequence[RowArray], selection: Selection, selected: bool, topic: RowTopic
 ) -> bool:
-    """Take the rows out that are not to stay; whether any is left."""
+    """Remove the rows that do not stay; returns whether any is left."""
     left = False
     for rows in layout:
         for found in arrays_at(holder, rows.path):
@@ -229,9 +225,9 @@ def put_error(
     blanks: Blanks,
     message: str,
 ) -> Any:
-    """A copy of an answer that says `error` of the selected parts: partitions, or a row as a whole.
+    """A copy of an answer with `error` in the selected parts: partitions, or whole rows.
 
-    `blanks` are what the fields of a struct hold in an error, where that is not their default.
+    `blanks` are the field values of a struct with an error, where these are not the defaults.
     """
     changed = fresh(response)
     _put(changed, layout, selection, _Failure(error, blanks, message), NO_TOPIC)
@@ -247,7 +243,7 @@ class _Failure(NamedTuple):
     message: str
 
     def blank(self, rows: RowArray, row: Any) -> Any:
-        """A row that only says what it is of, and the error."""
+        """A row with only its name or id, and the error."""
         blank = type(row)(**self.blanks.get(type(row).__name__, {}))
         kept = (rows.name, rows.topic_id, "" if rows.by is None else rows.by.field)
         for name in filter(None, kept):

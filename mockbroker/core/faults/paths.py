@@ -1,4 +1,4 @@
-"""Fields of messages by path, as rules write them: `topics[].partitions[].index`."""
+"""Fields of messages by path, as in rules: `topics[].partitions[].index`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def response_shape(key: int) -> Shape:
 
 
 def element(type_: FieldType) -> Shape | None:
-    """The struct that a field holds, alone or in an array; None for other fields."""
+    """The struct of a field, single or in an array; None for other fields."""
     if isinstance(type_, Array):
         return element(type_.element)
     return type_ if isinstance(type_, Shape) else None
 
 
 def dotted_paths(shape: Shape, above: str = "") -> Iterator[str]:
-    """The path of every field as rules write it: `topics[].partitions[].index`."""
+    """The paths of all fields, as in rules: `topics[].partitions[].index`."""
     for field in shape.fields:
         path = f"{above}{field.name}"
         if isinstance(field.type, Array):
@@ -42,7 +42,7 @@ def dotted_paths(shape: Shape, above: str = "") -> Iterator[str]:
 
 
 def values_at(message: Any, path: Sequence[str]) -> Iterator[Any]:
-    """Every value that a path of field names leads to, through structs and arrays."""
+    """The values at a path of field names, through structs and arrays."""
     if not path:
         yield message
         return
@@ -57,7 +57,7 @@ def values_at(message: Any, path: Sequence[str]) -> Iterator[Any]:
 
 
 def arrays_at(message: Any, path: Sequence[str]) -> Iterator[list[Any]]:
-    """Every list that a path leads to, itself."""
+    """The lists at a path, not their elements."""
     value = getattr(message, path[0])
     if len(path) == 1:
         if value is not None:

@@ -1,7 +1,7 @@
-"""Where a message can be taken apart: its arrays of groups, transactional ids, topics, partitions.
+"""The arrays of a message by which rules select: groups, transactional ids, topics, partitions.
 
-*Rows* are such an array. Each element (a *row*) speaks of one thing, which the declarations name
-(`Field.names`), and may hold rows of its own: a group its topics, a topic its partitions.
+Each element (a *row*) is about one thing, which the declarations name (`Field.names`). A row may
+hold further arrays: a group its topics, a topic its partitions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mockbroker_protocol.declare import (
     Shape,
 )
 
-# What a row may be of; a row that names several is of the first one here.
+# The kinds of rows; a row that names several is of the first.
 _KINDS = (TOPIC_NAME, GROUP_ID, TRANSACTIONAL_ID, COORDINATOR_KEY, PRODUCER_ID)
 _ERRORS = ("error_code", "partition_error_code")
 
@@ -35,10 +35,10 @@ _ERRORS = ("error_code", "partition_error_code")
 class RowArray(NamedTuple):
     """An array of rows.
 
-    `path` leads to it, from the message or from the row that holds it, and `whole_path` from the
-    message. `name` is the field that names what a row is of, `topic_id` the one with a topic's id,
-    `error` the one with its error; "" where there is none. The elements of `bare` rows are names or
-    numbers. Where `by` is there, a number in each row says what the row is of.
+    `path` leads to it from the message or the enclosing row, `whole_path` from the message. `name`
+    is the field with the row's name, `topic_id` the one with a topic's id, `error` the one with its
+    error; "" if there is none. The elements of `bare` rows are names or numbers. With `by`, a
+    number in each row gives its kind.
     """
 
     path: tuple[str, ...]
@@ -52,22 +52,22 @@ class RowArray(NamedTuple):
     inner: tuple[RowArray, ...]
 
     def name_of(self, row: Any) -> Any:
-        """What names a row: text, or a number; None where it has only an id."""
+        """The name of a row: text, or a number; None if it has only an id."""
         if self.bare:
             return row
         return getattr(row, self.name) if self.name else None
 
     def id_of(self, row: Any) -> bytes:
-        """The topic id of a row; zero where it has none."""
+        """The topic id of a row; zero without one."""
         topic_id: bytes = getattr(row, self.topic_id) if self.topic_id else ZERO_UUID
         return topic_id
 
     def kind_of(self, row: Any) -> Entity | None:
-        """What a row is of; None for a resource that is nothing of ours."""
+        """The kind of a row; None for a resource of another kind."""
         return self.kind if self.by is None else self.by.kinds.get(getattr(row, self.by.field))
 
     def key_of(self, row: Any) -> tuple[Any, ...]:
-        """What is the same in the rows of one thing, here and in another message of the kind."""
+        """The key of a row, equal in all rows about the same thing, also in other messages."""
         return (self.kind_of(row), self.name_of(row), self.id_of(row))
 
 
@@ -84,14 +84,14 @@ def response_rows(key: int) -> tuple[RowArray, ...]:
 
 
 def every(rows: Iterable[RowArray]) -> Iterator[RowArray]:
-    """Rows, and those inside them."""
+    """Arrays of rows, and those inside their rows."""
     for each in rows:
         yield each
         yield from every(each.inner)
 
 
 def _found(shape: Shape, above: tuple[str, ...], whole: tuple[str, ...]) -> Iterator[RowArray]:
-    """The outermost rows in a struct: also those behind arrays of other things."""
+    """The outermost arrays of rows in a struct, also inside other arrays."""
     for field in shape.fields:
         path, whole_path = (*above, field.name), (*whole, field.name)
         found = _rows(field, path, whole_path)
@@ -112,7 +112,7 @@ def _rows(field: Field, path: tuple[str, ...], whole_path: tuple[str, ...]) -> R
             return None
         by = names if isinstance(names, EntityBy) else None
         if by is not None or names not in _KINDS:
-            # An array of bare keys has its number in the message, where no row can see it.
+            # The number for bare keys is in the message, not in a row.
             return None if by is None else _bare(path, whole_path, COORDINATOR_KEY)
         assert isinstance(names, Entity)
         return _bare(path, whole_path, names)
@@ -141,7 +141,7 @@ def _bare(path: tuple[str, ...], whole_path: tuple[str, ...], kind: Entity) -> R
 
 
 def _kinds(field: Field) -> tuple[Entity, ...]:
-    """What a plain field of a row names."""
+    """The kinds of entities of a plain field."""
     if isinstance(field.type, Array):
         return ()
     names = field.names
@@ -149,7 +149,7 @@ def _kinds(field: Field) -> tuple[Entity, ...]:
 
 
 def _inner(shape: Shape, whole: tuple[str, ...], of_topic: bool) -> Iterator[RowArray]:
-    """The rows that a row holds itself: the partitions of a topic, or what a group holds."""
+    """The arrays inside a row: partitions of a topic, topics of a group."""
     for field in shape.fields:
         path, whole_path = (field.name,), (*whole, field.name)
         if not of_topic:

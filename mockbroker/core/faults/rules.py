@@ -28,22 +28,21 @@ Ints = int | list[int] | None
 
 
 class NthConnection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The n-th connection, from 1, of those that the rule's other conditions hold for."""
+    """The n-th connection, from 1, of those that meet the other conditions."""
 
     nth: Positive
 
 
 class Match(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request has to be; all conditions that are given must hold.
+    """Conditions on a request; all must hold.
 
-    Texts are globs, or RE2 expressions between slashes; a list means any of its items. With
-    `topic`, `topic_id` and `partition` the rule is for those partitions of the request that fit. A
-    request may name several groups, members, transactional ids or producers: one has to fit, and of
-    several groups or transactional ids the rule is for those that do.
+    Texts are globs, or RE2 expressions between slashes; a list matches any of its items. With
+    `topic`, `topic_id` and `partition` the rule is for the matching partitions of the request. A
+    request may name several groups, members, transactional ids or producers: one must match. Of
+    several groups or transactional ids the rule is for the matching ones.
 
-    A rule is for clients' requests, unless it says `between_brokers: true`, or which broker sends
-    the request (`from_broker`) or gets it (`to_broker`): then it is for hops, the requests that
-    brokers send each other, and for no others.
+    A rule is for clients' requests. With `between_brokers: true`, `from_broker` (the sender) or
+    `to_broker` (the receiver) it is for hops only, the requests between brokers.
     """
 
     api: str | int | list[str | int] | None = None
@@ -73,7 +72,7 @@ class Match(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_for_hops(self) -> bool:
-        """Whether the match is for what brokers send each other, and not for clients' requests."""
+        """Whether the match is for requests between brokers instead of clients' requests."""
         named = self.from_broker is not None or self.to_broker is not None
         return named or bool(self.between_brokers)
 
@@ -94,10 +93,10 @@ class BrokerCondition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StateCondition(msgspec.Struct, frozen=True, kw_only=True):
-    """What a group, a transaction or a broker has to be in; all that are given.
+    """The required states of a group, a transaction or a broker.
 
-    Groups: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead, and those of the new
-    protocol; transactions: Empty, Ongoing, PrepareCommit and so on, as DescribeTransactions has it.
+    Groups: Empty, PreparingRebalance, CompletingRebalance, Stable, Dead, and those of KIP-848.
+    Transactions: Empty, Ongoing, PrepareCommit and the other states of DescribeTransactions.
     """
 
     group: GroupCondition | None = None
@@ -106,7 +105,7 @@ class StateCondition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Barrier(msgspec.Struct, frozen=True, kw_only=True):
-    """Another rule that has to hold a request just now, or to have fired `hits` times."""
+    """Another rule that must hold a request at present, or must have fired `hits` times."""
 
     SHORT: ClassVar[str] = "rule"
 
@@ -115,9 +114,9 @@ class Barrier(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScenarioStep(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a scenario, which begins at "start": what it has to be at, and where a hit leads.
+    """A step of a scenario: `at` is the required step, `then` the step after a hit.
 
-    Scenarios have names; one without is that of the plan.
+    A scenario begins at "start". Its default name is that of the plan.
     """
 
     SHORT: ClassVar[str] = "at"
@@ -128,11 +127,11 @@ class ScenarioStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """Which of the matching requests the rule fires for.
+    """The matching requests that the rule fires for.
 
-    First come the gates: `from`, `until`, `after_offset`, `after_records`, `state`, `barrier`,
-    `step`. What passes them is counted, from 1: the first `skip` are let go, then `nth` and `every`
-    choose by number (of those left), then `probability`; `times` bounds the hits.
+    The first conditions are `from`, `until`, `after_offset`, `after_records`, `state`, `barrier`
+    and `step`. Requests that meet these are counted, from 1. The first `skip` pass; `nth` and
+    `every` select by number among the rest, then `probability`. `times` limits the hits.
     """
 
     skip: Count = 0
@@ -150,7 +149,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True, rename={"from_": "from"}):
 
 
 class Rule(NamedTuple):
-    """One rule. `do` has effects and actions by name, in the order given."""
+    """One rule. `do` has effects and actions by name, in the given order."""
 
     name: str
     match: Match
@@ -160,7 +159,7 @@ class Rule(NamedTuple):
     tags: tuple[str, ...] = ()
 
     def to_data(self) -> dict[str, object]:
-        """The rule as plain data again; what holds its default is left out."""
+        """The rule as plain data, without default values."""
         data: dict[str, object] = {"name": self.name}
         for name in ("match", "when"):
             given = cv.to_data(getattr(self, name))
@@ -189,7 +188,7 @@ class TimelineEntry(NamedTuple):
 
 
 class FaultPlan(NamedTuple):
-    """Rules and a timeline that are added and removed as a whole."""
+    """Rules and a timeline that are added and removed together."""
 
     name: str
     seed: int
@@ -197,7 +196,7 @@ class FaultPlan(NamedTuple):
     timeline: tuple[TimelineEntry, ...] = ()
 
     def to_data(self) -> dict[str, object]:
-        """The plan as plain data again."""
+        """The plan as plain data."""
         data: dict[str, object] = {"name": self.name, "seed": self.seed}
         if self.rules:
             data["rules"] = [rule.to_data() for rule in self.rules]
@@ -210,7 +209,7 @@ class FaultPlan(NamedTuple):
 
 
 class RuleData(msgspec.Struct, kw_only=True):
-    """A rule: which requests, when, and what is done to them."""
+    """A rule: which requests, when, and the effects."""
 
     name: str | None = None
     match: Match = Match()
@@ -374,7 +373,7 @@ def api_key(name: str | int, path: str) -> ApiKey:
 
 
 def api_keys(match: Match, path: str) -> frozenset[int]:
-    """The keys of `match.api`; empty when it says nothing of the API."""
+    """The keys of `match.api`; empty without `api`."""
     if match.api is None:
         return frozenset()
     names: Iterable[Any] = match.api if isinstance(match.api, list) else (match.api,)

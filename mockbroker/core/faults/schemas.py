@@ -1,7 +1,7 @@
-"""What `convert` takes, as JSON Schema: for the API's document, and for editors of rules.
+"""JSON Schema of the data that `convert` accepts, for OpenAPI and for editors of rules.
 
-It mirrors `convert` branch by branch, so that data it describes is refused only for its size, or
-for what fields say about each other or about the cluster.
+It mirrors `convert` branch by branch. Data that fits the schema is refused only for its size, or
+for contradictions between fields or with the cluster.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Schema = dict[str, Any]
 
 
 class InputSchemas:
-    """Schemas of what is given to a cluster; those of structs are in `components`, by name.
+    """Schemas of input data; those of structs are in `components`, by name.
 
-    `refs` is how one is referred to, with `{name}` in it.
+    `refs` is the form of a reference, with `{name}` in it.
     """
 
     def __init__(self, refs: str) -> None:
@@ -34,7 +34,7 @@ class InputSchemas:
         self._refs = refs
 
     def struct(self, type_: type[msgspec.Struct]) -> Schema:
-        """A struct as an object, in full."""
+        """A struct as an object with all its fields."""
         fields = cv.struct_fields(type_)
 
         def make() -> Schema:
@@ -47,7 +47,7 @@ class InputSchemas:
         return self._component(type_.__name__, type_, make)
 
     def plan(self) -> Schema:
-        """What `parse_plan` takes: a plan, or one rule by itself."""
+        """The input of `parse_plan`: a plan or a single rule."""
         return {"anyOf": [self.struct(RuleData), self.struct(PlanData)]}
 
     def action(self) -> Schema:
@@ -55,7 +55,7 @@ class InputSchemas:
         return {**self._done(effects=False), "maxProperties": 1}
 
     def of(self, type_: Any) -> Schema:
-        """What may stand where `type_` is wanted."""
+        """The schema of a type."""
         origin, args = get_origin(type_), get_args(type_)
         if origin is Annotated:
             return self._annotated(*args)
@@ -97,7 +97,7 @@ class InputSchemas:
 
     def _union(self, choices: tuple[Any, ...]) -> Schema:
         wanted = [choice for choice in choices if choice is not types.NoneType]
-        # Of several only the full form of a struct is told from the others.
+        # Among several choices a struct is accepted in its full form only.
         alone = len(wanted) == 1
         options = [self.of(c) if alone or not _is_struct(c) else self.struct(c) for c in wanted]
         if types.NoneType in choices:
@@ -105,7 +105,7 @@ class InputSchemas:
         return {"anyOf": options}
 
     def _struct_or_short(self, type_: type[msgspec.Struct]) -> Schema:
-        """A struct; the value of its main field; or, where all may be left out, true or null."""
+        """A struct; the value of its main field; or, if no field is required, true or null."""
         options = [self.struct(type_)]
         fields = cv.struct_fields(type_)
         short: str | None = getattr(type_, "SHORT", None)
@@ -116,7 +116,7 @@ class InputSchemas:
         return options[0] if len(options) == 1 else {"anyOf": options}
 
     def _done(self, *, effects: bool) -> Schema:
-        """Actions by name, and perhaps effects; at least one."""
+        """Actions and perhaps effects by name; at least one."""
         known: dict[str, type[msgspec.Struct]] = {n: a.arguments for n, a in ACTIONS.items()}
         if effects:
             known.update(EFFECTS)
@@ -128,7 +128,7 @@ class InputSchemas:
     def _component(self, name: str, of: object, make: Callable[[], Schema]) -> Schema:
         if name not in self.components:
             self._types[name] = of
-            self.components[name] = {}  # it may refer to itself
+            self.components[name] = {}  # before `make`: a schema may refer to itself
             self.components[name] = make()
         elif self._types[name] is not of:
             raise ValueError(f"there are two kinds of {name}")

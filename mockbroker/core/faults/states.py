@@ -1,6 +1,6 @@
-"""What `when` refers to in a cluster: states, under the names that clients see, and log ends.
+"""The states of a cluster for `when`, under the names that clients see, and log end offsets.
 
-An engine in front of a cluster of another process has none.
+An engine in front of a cluster in another process has none.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ EMPTY = "Empty"
 
 
 def coordinator(cluster: ClusterState, key: str, topic: str) -> Broker | None:
-    """The broker that coordinates a group or a transactional id, if there is one."""
+    """The coordinator of a group or a transactional id, if there is one."""
     partition = cluster.partition(topic, cluster.find_coordinator_partition(key, topic))
     return None if partition is None else cluster.brokers.get(partition.leader_id)
 
 
 def group_state(cluster: ClusterState, group_id: str) -> str:
-    """The state of a group of any type; "Dead" for one that is not there."""
+    """The state of a group of any type; "Dead" for an unknown one."""
     broker = coordinator(cluster, group_id, GROUP_METADATA_TOPIC)
     shard = None if broker is None else broker.groups.shard_of(group_id)
     if shard is None or isinstance(shard, ErrorCode):
@@ -37,7 +37,7 @@ def group_state(cluster: ClusterState, group_id: str) -> str:
 
 
 def transaction_state(cluster: ClusterState, transactional_id: str) -> str:
-    """The state of a transactional id; "Empty" for one that is not there."""
+    """The state of a transactional id; "Empty" for an unknown one."""
     broker = coordinator(cluster, transactional_id, TRANSACTION_STATE_TOPIC)
     shard = None if broker is None else broker.transactions.shard_of(transactional_id)
     if shard is None or isinstance(shard, ErrorCode):
@@ -47,7 +47,7 @@ def transaction_state(cluster: ClusterState, transactional_id: str) -> str:
 
 
 class ClusterStates:
-    """The states of a cluster of this process."""
+    """The states of a cluster in this process."""
 
     __slots__ = ("_cluster",)
 
@@ -55,7 +55,7 @@ class ClusterStates:
         self._cluster = cluster
 
     def log_ends(self, targets: Iterable[Target]) -> dict[tuple[bytes, int], int]:
-        """The log end offset of each partition there is of `targets`, by topic id and index."""
+        """The log end offsets of the existing partitions among `targets`, by topic id and index."""
         found: dict[tuple[bytes, int], int] = {}
         for target in targets:
             topic = self._cluster.topics.get(target.topic)
@@ -69,7 +69,7 @@ class ClusterStates:
         return found
 
     def all_log_ends(self) -> dict[tuple[bytes, int], int]:
-        """The same of all partitions."""
+        """The log end offsets of all partitions."""
         return {
             (topic.topic_id, each.index): each.log_end_offset
             for topic in self._cluster.topics.values()
@@ -77,11 +77,11 @@ class ClusterStates:
         }
 
     def group(self, group_id: str) -> str:
-        """The state of a group of either protocol; "Dead" for one that is not there."""
+        """The state of a group of either protocol; "Dead" for an unknown one."""
         return group_state(self._cluster, group_id)
 
     def transaction(self, transactional_id: str) -> str:
-        """The state of a transactional id; "Empty" for one that is not there."""
+        """The state of a transactional id; "Empty" for an unknown one."""
         return transaction_state(self._cluster, transactional_id)
 
     def broker_is(self, node_id: int, state: str) -> bool:

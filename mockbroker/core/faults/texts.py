@@ -1,4 +1,4 @@
-"""Matchers of texts, client addresses and API versions, compiled from what a rule says."""
+"""Matchers of texts, client addresses and API versions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TextMatcher = Callable[[str], bool]
 
 
 def text_matcher(pattern: str | list[str], path: str) -> TextMatcher:
-    """Whether a text fits one of the patterns: a glob, or an RE2 expression between slashes.
+    """A test for one of the patterns: a glob, or an RE2 expression between slashes.
 
-    Raises ValidationError for an expression that does not compile.
+    Raises ValidationError for an invalid expression.
     """
     patterns = pattern if isinstance(pattern, list) else [pattern]
     plain = literals(pattern)
@@ -32,7 +32,7 @@ def text_matcher(pattern: str | list[str], path: str) -> TextMatcher:
 
 
 def literals(pattern: str | list[str]) -> frozenset[str] | None:
-    """The texts themselves where no pattern has a wildcard; None otherwise."""
+    """The texts themselves if no pattern has a wildcard; None otherwise."""
     patterns = pattern if isinstance(pattern, list) else [pattern]
     if any(_is_regex(each) or set(each) & set("*?[") for each in patterns):
         return None
@@ -55,7 +55,7 @@ def _compiled(pattern: str, path: str) -> Callable[[str], object]:
 
 
 def source_matcher(pattern: str | list[str], path: str) -> Callable[[str, int], bool]:
-    """Whether a client's address fits: `10.0.0.0/8`, `127.0.0.1`, `127.0.0.1:5000*`, a glob."""
+    """A test of a client's address: `10.0.0.0/8`, `127.0.0.1`, `127.0.0.1:5000*`, a glob."""
     networks, texts = [], []
     for each in pattern if isinstance(pattern, list) else [pattern]:
         try:
@@ -78,7 +78,7 @@ def source_matcher(pattern: str | list[str], path: str) -> Callable[[str, int], 
 
 
 def version_matcher(wanted: int | str | list[int], path: str) -> Callable[[int], bool]:
-    """Whether a version is the one, one of a list, or in a range: "3-9", "9+", "-2"."""
+    """A test of a version: equal, one of a list, or in a range: "3-9", "9+", "-2"."""
     if not isinstance(wanted, str):
         return frozenset(wanted if isinstance(wanted, list) else [wanted]).__contains__
     match = re.fullmatch(r"(\d*)(-(\d*)|\+)?", wanted.replace(" ", ""))

@@ -1,4 +1,4 @@
-"""Which of the requests that match a rule it fires for."""
+"""The requests, of those that match a rule, for which it fires."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ START = "start"
 
 
 class RuleTrigger:
-    """A rule's `when`, with its counts: `stopped` has how often each part was the obstacle."""
+    """A rule's `when`, with its counts: `stopped` counts by the part that did not hold."""
 
     __slots__ = (
         "_added_ms",
         "_barrier",
+        "_conditions",
         "_engine",
         "_first_offsets",
-        "_gates",
         "_matcher",
         "_now_ms",
         "_nth",
@@ -55,7 +55,7 @@ class RuleTrigger:
         states: ClusterStates | None,
         engine: FaultEngine,
     ) -> None:
-        """Without `states`, `first_of_states` has to be None of the rule's `when`."""
+        """Without `states`, `first_of_states(rule.when)` must be None."""
         when = rule.when
         self._when = when
         self._matcher = matcher
@@ -76,10 +76,10 @@ class RuleTrigger:
             self._first_offsets = states.all_log_ends()
         self.passed = 0
         self.stopped: dict[str, int] = {}
-        self._gates = self._gates_of(when, states)
+        self._conditions = self._conditions_of(when, states)
 
     def fires(self, facts: Facts, hits: int) -> bool:
-        """Whether the rule fires for a request that matches, after so many hits."""
+        """Whether the rule fires for a matching request, after so many hits."""
         reason = self._reason(facts, hits)
         if reason is None:
             self._advance_step()
@@ -88,7 +88,7 @@ class RuleTrigger:
         return False
 
     def _reason(self, facts: Facts, hits: int) -> str | None:
-        for name, is_open in self._gates:
+        for name, is_open in self._conditions:
             if not is_open(facts):
                 return name
         self.passed += 1
@@ -109,32 +109,32 @@ class RuleTrigger:
     def _drawn(self, probability: float) -> bool:
         return (self._stream.bits64() >> 11) / 2**53 < probability
 
-    # -- gates -------------------------------------------------------------------------------------
+    # -- conditions --------------------------------------------------------------------------------
 
-    def _gates_of(
+    def _conditions_of(
         self, when: When, states: ClusterStates | None
     ) -> list[tuple[str, Callable[[Facts], bool]]]:
-        gates: list[tuple[str, Callable[[Facts], bool]]] = []
+        conditions: list[tuple[str, Callable[[Facts], bool]]] = []
         if when.from_ is not None:
             from_ms = self._added_ms + when.from_
-            gates.append(("from", lambda _: self._now_ms() >= from_ms))
+            conditions.append(("from", lambda _: self._now_ms() >= from_ms))
         if when.until is not None:
             until_ms = self._added_ms + when.until
-            gates.append(("until", lambda _: self._now_ms() < until_ms))
+            conditions.append(("until", lambda _: self._now_ms() < until_ms))
         if states is not None:
-            gates += self._state_gates(when, states)
+            conditions += self._state_conditions(when, states)
         if self._barrier is not None:
             barrier = self._barrier
-            gates.append(("barrier", lambda _: self._is_up(barrier)))
+            conditions.append(("barrier", lambda _: self._is_up(barrier)))
         if self._step is not None and self._step.at is not None:
             step = self._step.at
-            gates.append(("step", lambda _: self._current_step() == step))
-        return gates
+            conditions.append(("step", lambda _: self._current_step() == step))
+        return conditions
 
-    def _state_gates(
+    def _state_conditions(
         self, when: When, states: ClusterStates
     ) -> Iterator[tuple[str, Callable[[Facts], bool]]]:
-        """The gates that look at the cluster."""
+        """The conditions on the state of the cluster."""
         if when.after_offset is not None:
             offset = when.after_offset
             yield (
@@ -149,11 +149,11 @@ class RuleTrigger:
             yield "state", lambda _: _is_in(states, state)
 
     def _log_ends(self, states: ClusterStates, facts: Facts) -> dict[tuple[bytes, int], int]:
-        """Of the partitions that the rule is for, of those that the request is about."""
+        """The log ends of the selected partitions of the request."""
         return states.log_ends(self._matcher.selection(facts).targets)
 
     def _appended(self, states: ClusterStates, facts: Facts) -> int:
-        """How many records the partitions got since the rule was added."""
+        """The records that the partitions got since the rule was added."""
         first = self._first_offsets
         return sum(
             end - first.get(partition, 0)
@@ -188,7 +188,7 @@ def _is_in(states: ClusterStates, state: StateCondition) -> bool:
 
 
 def first_of_states(when: When) -> str | None:
-    """The first field of a `when` that needs the states of a cluster; None without one."""
+    """The first field of a `when` that needs the state of a cluster; None without one."""
     for name in ("after_offset", "after_records", "state"):
         if getattr(when, name) is not None:
             return name

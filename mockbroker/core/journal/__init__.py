@@ -1,7 +1,6 @@
-"""The journal: everything that happened, in order, as far back as its memory reaches.
+"""The journal: everything that happened, in order, within its memory.
 
-Nouns: an *entry* is what the journal stores, as cheaply as it can: a request or an answer is the
-bytes of the wire. An *event* is an entry decoded for a reader (`JournalEvent`). One answer may give
-several events: the answer itself, and its deliveries. A *gap* stands for entries that the journal
-forgot before a reader came.
+Nouns: an *entry* is the stored form: the bytes of a request or an answer as on the wire. An *event*
+is an entry decoded for a reader (`JournalEvent`). One answer may give several events: the answer
+itself, and its deliveries. A *gap* stands for entries that left the journal before they were read.
 """

@@ -1,6 +1,6 @@
-"""What the journal holds: entries, which are bytes and numbers until somebody reads them.
+"""Entries of the journal: bytes and numbers until they are read.
 
-The journal keeps an entry as a bare tuple, `(maker, fields…)`, because writing is what costs.
+The journal stores an entry as a bare tuple, `(maker, fields…)`, because writing must be cheap.
 `entry_of` makes the struct. A spool writes the same structs to disk.
 """
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from mockbroker_protocol.records import BatchHeader
     from mockbroker_protocol.types import Buffer
 else:
-    Buffer = bytes  # the type that msgspec decodes buffers of a spool to
+    Buffer = bytes  # msgspec decodes buffers of a spool to this type
 
-# What an entry costs beside the bytes it refers to; measured on CPython 3.11.
+# The memory of an entry beside its bytes; measured on CPython 3.11.
 ENTRY_BYTES = 400
 
 
@@ -33,7 +33,7 @@ class JournalEntry(msgspec.Struct, array_like=True, frozen=True, gc=False):
     real_ns: int
 
     def held_bytes(self) -> int:
-        """What the entry holds or keeps from being freed."""
+        """The bytes that the entry holds or keeps from being freed."""
         return ENTRY_BYTES
 
 
@@ -134,7 +134,7 @@ def answered(
     header: RequestHeader,
     body: Sequence[Buffer],
 ) -> ResponseEntry:
-    """The entry of an answer that went out, and that no rule has touched."""
+    """The entry of a sent answer that no rule changed."""
     return ResponseEntry(
         seq,
         virtual_ms,

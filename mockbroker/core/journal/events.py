@@ -1,4 +1,4 @@
-"""Events: what readers of the journal get, one flat struct for everything that can happen."""
+"""Events: one flat struct for readers of the journal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from mockbroker.core import events as cluster_events
 
-# One, or the several that a request names.
+# One value, or several that a request names.
 Texts: TypeAlias = str | tuple[str, ...] | None
 Numbers: TypeAlias = int | tuple[int, ...] | None
 

@@ -71,7 +71,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FilterCondition(NamedTuple):
-    """`holds` tests an event; `shown` is the event's value, for people."""
+    """`holds` tests an event; `shown` is the event's value in messages."""
 
     name: str
     holds: Callable[[JournalEvent], bool]
@@ -102,7 +102,7 @@ class EventMatcher:
         return [condition for condition in self.conditions if not condition.holds(event)]
 
 
-# Conditions that are not on the event's field of their name alone.
+# Conditions on more than the event's field of their name.
 _SPECIAL = ("kind", "api", "topic", "partition", "offset", "error", "rule")
 _TEXTS, _NUMBERS = (
     tuple(
@@ -167,7 +167,7 @@ def _text(name: str, given: str | list[str], path: str) -> FilterCondition:
 
 
 def _any_of(name: str, test: Callable[[Any], bool]) -> FilterCondition:
-    """For fields with one value, or with several of which one has to match."""
+    """A condition on a field with one value, or with several of which one must match."""
 
     def holds(value: Any) -> bool:
         if isinstance(value, tuple):

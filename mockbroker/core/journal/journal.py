@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from mockbroker_protocol.types import Buffer
 
 BYTES_MAX = 32 * 1024 * 1024
-# A chunk of entries, which is forgotten as a whole, is 2^-8 of the journal. Where there are few,
-# because entries are large or the journal is small, no more room is made than is needed.
+# A chunk of entries is removed as a whole. It is 2^-8 of the journal, or less if entries are
+# large or the journal is small.
 CHUNKS_SHIFT = 8
 FEW_CHUNKS = 64
 
@@ -49,7 +49,7 @@ def record_bytes(message: object) -> int:
 
 
 class ConnectedClient(Protocol):
-    """A connection of a client, as far as the client is known."""
+    """A client's connection, with the known properties of the client."""
 
     id: int
     client_host: str
@@ -66,7 +66,7 @@ class NamedTopic(Protocol):
 
 
 class Gap(msgspec.Struct, tag="gap", array_like=True, frozen=True, gc=False):
-    """Entries from `first_seq` to `last_seq` that a reader cannot have any more."""
+    """Entries from `first_seq` to `last_seq` that left the journal."""
 
     first_seq: int
     last_seq: int
@@ -110,7 +110,7 @@ class Journal:
         self._ended = self._held = 0  # the entries and bytes of those together
         self._chunk_bytes = self._room = bytes_max >> CHUNKS_SHIFT  # and of the newest
         self.last_seq = 0
-        # Called with each entry once it is written. As a rule there are none.
+        # Called with each written entry. Usually there are none.
         self.followers: list[Callable[[Entry], None]] = []
         self.readers = Readers(overflow, self._make_room)
         # The names of deleted topics, by id: entries may still have the ids.
@@ -252,7 +252,7 @@ class Journal:
         self.former_topics[topic.topic_id] = topic.name
 
     def fact(self, now_ms: int, kind: str, **facts: object) -> int:
-        """Anything else: `kind` is connection, fault, action or clock; the facts must be frozen."""
+        """Another entry: `kind` is connection, fault, action or clock; the facts must be frozen."""
         return self._write(FactEntry, 0, now_ms, kind, facts)
 
     def opened(self, now_ms: int, node_id: int, info: ConnectedClient) -> None:
@@ -261,7 +261,7 @@ class Journal:
         self.fact(now_ms, "connection", broker=node_id, connection=info.id, change="opened")
 
     def closed(self, now_ms: int, node_id: int, info: ConnectedClient, why: str) -> None:
-        """A connection was closed; `why` says by whom."""
+        """A connection was closed; `why` names the side."""
         seq = self.fact(
             now_ms, "connection", broker=node_id, connection=info.id, change="closed", reason=why
         )
@@ -298,11 +298,11 @@ class Journal:
         self._chunk_bytes = self._room = min(spare, self._bytes_max - self._held)
 
     def _make_room(self) -> None:
-        """The readers need fewer entries now."""
+        """Remove old entries, because the readers need fewer now."""
         self._forget(self._bytes_max)
 
     def _forget(self, limit: int) -> None:
-        """Forget the oldest chunks, until no more than `limit` bytes are held."""
+        """Remove the oldest chunks until at most `limit` bytes are held."""
         entries, chunks, readers = self._entries, self._chunks, self.readers
         while self._held > limit:
             count, size = chunks[0]
@@ -322,7 +322,7 @@ class Journal:
             self._connections.pop(self._closed.popleft()[1], None)
 
     def clear(self) -> None:
-        """Forget all entries. The sequence goes on, and followers stay."""
+        """Remove all entries. The sequence continues, and followers stay."""
         self._entries.clear()
         self._chunks.clear()
         self._ended = self._held = 0
@@ -359,7 +359,7 @@ class Journal:
         return len(self._entries)
 
     def entry(self, seq: int) -> Entry | None:
-        """The entry with this number; None when it is forgotten or not written yet."""
+        """The entry with this number; None if it left the journal or is not written yet."""
         index = seq - self.first_seq
         return entry_of(self._entries[index], seq) if 0 <= index < len(self._entries) else None
 

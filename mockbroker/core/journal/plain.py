@@ -50,7 +50,7 @@ def plain(message: msgspec.Struct) -> dict[str, Any]:
 
 
 def is_secret_config(name: object) -> bool:
-    """Whether a config of this name, which may be one listener's alone, holds a password."""
+    """Whether a config of this name, perhaps with a listener's prefix, holds a password."""
     return isinstance(name, str) and name.endswith(_SECRET_CONFIGS)
 
 

@@ -184,7 +184,7 @@ class JournalReader:
             return
         fetched = self._fetches.response(entry.node_id, opened.message, message)
         if entry.outcome:
-            return  # an answer that was not sent whole has brought nothing
+            return  # an answer that was cut delivers nothing
         part = 0
         isolation_level = getattr(opened.message, "isolation_level", 0)
         for (topic, partition), offset, data in fetched:
@@ -285,7 +285,7 @@ class JournalReader:
 def _event_of(
     entry: Entry, kind: str, facts: Mapping[str, object], fields: Mapping[str, Any] | None = None
 ) -> JournalEvent:
-    """An event with the facts that it has fields for; the others are its message."""
+    """An event with the facts that it has fields for; the other facts are its message."""
     found: dict[str, Any] = dict(fields or {})
     message: dict[str, object] = {}
     for name, value in facts.items():
@@ -321,5 +321,5 @@ def _count(header: BatchHeader, batch: memoryview, fetch_offset: int) -> int:
 
 
 def _fits(field: str, value: object) -> bool:
-    """Whether a fact may stand in the event's field of its name."""
+    """Whether the event's field of this name accepts the fact."""
     return isinstance(value, str) if field in ("state", "former", "change", "reason") else True

@@ -29,18 +29,18 @@ class ReaderPosition:
         self.has_given_up = False
 
     def has_read(self, seq: int) -> None:
-        """It has read all entries up to this number."""
+        """The reader has read all entries up to this number."""
         if seq > self.position:
             self.position = seq
             self._readers.moved()
 
     def give_up(self) -> None:
-        """From now on it may miss entries: nothing waits for it any more."""
+        """The reader may miss entries from now on: nothing waits for it any more."""
         self.has_given_up = True
         self._readers.moved()
 
     def close(self) -> None:
-        """It reads no longer. A second call does nothing."""
+        """Stop reading. A second call does nothing."""
         self._readers.leave(self)
 
 
@@ -73,7 +73,7 @@ class Readers:
             self._make_room()
 
     def need(self, seq: int) -> bool:
-        """Whether a reader has yet to read the entry with this number."""
+        """Whether an unread entry has this number."""
         if not self.all or self.overflow == "drop":
             return False
         return any(each.position < seq and not each.has_given_up for each in self.all)
@@ -87,7 +87,7 @@ class Readers:
                 call()
 
     def when_room(self, call: Callable[[], None]) -> bool:
-        """Call `call` once when there is room; returns whether it is the first that waits."""
+        """Call `call` once when there is room; returns whether it is the only waiter."""
         self._waiting.append(call)
         return len(self._waiting) == 1
 
@@ -96,7 +96,7 @@ class Readers:
         return {each: each.position for each in self.all if not each.has_given_up}
 
     def give_up_stalled(self, before: dict[ReaderPosition, int]) -> list[ReaderPosition]:
-        """Make the slowest readers give up that have not moved since `before`; returns them."""
+        """Give up the slowest readers that have not moved since `before`; returns them."""
         now = self.positions()
         slowest = min(now.values(), default=0)
         stalled = [each for each, at in now.items() if at == slowest and before.get(each) == at]

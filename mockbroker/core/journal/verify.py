@@ -87,8 +87,10 @@ def parse_expectation(data: object, path: str = "") -> Expectation:
 
 
 def verify(wanted: Expectation, events: Iterable[JournalEvent], now_ms: int) -> VerificationResult:
-    """Whether the events are as wanted. `now_ms` is the cluster's clock, which `within_ms` of a
-    filter counts back from. Raises JournalGapError when some are missing.
+    """Whether the events meet an expectation.
+
+    `now_ms` is the cluster's clock, from which `within_ms` of a filter counts back. Raises
+    JournalGapError when events are missing.
     """
     seen = [event for event in events if event.seq > wanted.after_seq]
     for event in seen:
@@ -137,7 +139,7 @@ def _said(at_least: int, at_most: int | None) -> str:
 def _in_order(
     wanted: Expectation, order: Sequence[Filter], seen: Sequence[JournalEvent], now_ms: int
 ) -> VerificationResult:
-    """Each filter's first match behind the match of the one before it."""
+    """The first match of each filter behind the match of the one before."""
     found: list[JournalEvent] = []
     start = 0
     for number, match in enumerate(order):
@@ -186,7 +188,7 @@ def near_misses(
 
 
 def explain(verdict: VerificationResult) -> str:
-    """A verdict as a few lines for people."""
+    """A verdict as a few lines of text."""
     lines = [verdict.reason]
     lines.extend(f"  found  {one_line(event)}" for event in verdict.found[:NEAR_MISSES_SHOWN])
     for miss in verdict.near:

@@ -1,4 +1,4 @@
-"""Waiting until so many events have met a filter. Lives in the cluster's thread."""
+"""Waiting until enough events match a filter. It belongs to the cluster's thread."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from mockbroker.core.journal.reader import JournalReader
 
 
 class Waiter:
-    """Collects the first `count` events that match, those of the past included.
+    """Collects the first `count` matching events, past ones included.
 
-    `enough` is called once they are there, perhaps at once. Call `stop` to end the wait.
+    `enough` is called at the last of them, perhaps at once. `stop` ends the wait.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Waiter:
         journal.followers.append(self._follow)
 
     def stop(self) -> None:
-        """Follow the journal no longer."""
+        """Stop following the journal."""
         self._journal.followers.remove(self._follow)
 
     def _follow(self, entry: Entry) -> None:

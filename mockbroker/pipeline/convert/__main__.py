@@ -42,7 +42,7 @@ def _convert(options: argparse.Namespace) -> RunManifest:
     if not options.follow:
         keep = not options.drop_spool
         return convert_spool(options.directory, options.run, keep_spool=keep)
-    # An interrupt is meant for the broker, which then ends the run.
+    # An interrupt is for the broker, which ends the run.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     run = options.run or options.directory.name

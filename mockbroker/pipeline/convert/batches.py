@@ -19,7 +19,7 @@ from mockbroker_protocol.records.batch import CRC_OFFSET, TIMESTAMP_TYPE_MASK
 Numbers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 ID_HEADER = "mb-id"
-# Records of lately opened batches that are kept: some 40 bytes each.
+# The cached records, about 40 bytes each.
 KEPT_RECORDS_MAX = 1_000_000
 _DIGEST_BYTES = 64
 _PREFIXES = tuple(length.to_bytes(4, "big") for length in range(4096))

@@ -61,7 +61,7 @@ class GroupTables:
     # -- who holds what ----------------------------------------------------------------------------
 
     def holder(self, exchange: ConvertedExchange, place: Place) -> Holder | None:
-        """The member that a Fetch is of, if that is certain."""
+        """The member that sent a Fetch, if that is certain."""
         client = exchange.client
         if self._cluster.rebalances.get(client, 0) != exchange.rebalances:
             return None  # its assignment changed while it waited
@@ -110,7 +110,7 @@ class GroupTables:
                 self._holders[known.client, place].discard(Holder(group, member))
 
     def moved(self, entry: EventEntry, event: GroupMoved) -> None:
-        """A group went to another state."""
+        """The state of a group changed."""
         self._rows.add(
             "groups",
             {
@@ -140,7 +140,7 @@ class GroupTables:
         try:
             assignment = decode_assignment(response.assignment) if response.assignment else None
         except DecodeError:
-            return  # the leader may write what it likes
+            return  # the leader's bytes may be invalid
         places = set() if assignment is None else set(_assigned(self._cluster, assignment))
         group, member = message.group_id, message.member_id
         self._give(exchange, group, member, message.generation_id, places)
@@ -203,7 +203,7 @@ class GroupTables:
             self._rows.add("commits", row)
 
     def finish(self) -> None:
-        """The run is over: transactions that are open have committed nothing."""
+        """The end of the run: open transactions have committed nothing."""
         for transaction in list(self._waiting):
             self._transaction_ended(transaction, False)
 
@@ -277,7 +277,7 @@ def _errors(cluster: RunState, response: Any) -> dict[Place, int]:
 
 
 def _applied(exchange: ConvertedExchange, place: Place) -> bool | None:
-    """Whether the coordinator took it; not known where it had not, and never answered."""
+    """Whether the coordinator applied it; None if it is unknown, without an answer."""
     if (place.topic, place.partition) in exchange.committed:
         return True
     return None if exchange.answer is None else False

@@ -43,11 +43,11 @@ class _TableCollector:
 def table_between(
     entries: Iterable[SpoolEntry], table: str, after: int, up_to: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table that are finished behind entry `after`, up to entry `up_to`.
+    """The rows of a table that become final behind entry `after`, up to entry `up_to`.
 
-    A row is finished when it cannot change any more: that of a request when it is answered. The
-    rows of two adjacent ranges are therefore those of both together. Without `up_to` all rows come,
-    finished or not. The column `run` is the cluster's id.
+    The row of a request is final when the request is answered. The rows of two adjacent ranges are
+    therefore those of both together. Without `up_to` all rows are returned, final or not. The
+    column `run` is the cluster's id.
     """
     import pyarrow as pa
 

@@ -1,7 +1,7 @@
-"""Read spans: which Fetches belong together, and why a new span begins.
+"""Read spans: sequences of Fetches, and the reasons why a new span begins.
 
-Within a span each Fetch goes on behind the last answer. A span begins on a new connection, after a
-rebalance of the group, and with a Fetch of another offset: that is a reset if the consumer looked
+Within a span each Fetch continues behind the last answer. A span begins on a new connection, after
+a rebalance of the group, and with a Fetch of another offset. That is a reset if the consumer looked
 up offsets before, and a jump otherwise.
 """
 
@@ -26,13 +26,13 @@ class ReadSpan:
         self._start: str | None = start
 
     def begun(self) -> str | None:
-        """Why it begins, once."""
+        """The reason of its beginning; None after the first call."""
         start, self._start = self._start, None
         return start
 
 
 class ReadSpans:
-    """The spans under way, by connection and partition."""
+    """The open spans, by connection and partition."""
 
     def __init__(self, cluster: RunState) -> None:
         self._cluster = cluster
@@ -40,7 +40,7 @@ class ReadSpans:
         self._under_way: dict[tuple[int, Place], ReadSpan] = {}
         self._places: dict[int, set[Place]] = {}  # of each connection
         self._first_asked: dict[int, int] = {}  # connection -> its first Fetch
-        # When clients last looked up offsets: of a partition, or (None) of all.
+        # The last look-up of offsets: of a partition, or (None) of all.
         self._look_ups: dict[RunClient, dict[Place | None, int]] = {}
 
     def of(
@@ -52,7 +52,7 @@ class ReadSpans:
         *,
         failed: bool,
     ) -> ReadSpan:
-        """The span that a Fetch belongs to."""
+        """The span of a Fetch."""
         connection = exchange.request.connection_id
         seq = exchange.request.seq
         first = self._first_asked.setdefault(connection, seq)
@@ -83,7 +83,7 @@ class ReadSpans:
         return max(found.get(place, 0), found.get(None, 0)) > since_seq
 
     def closed(self, connection: int) -> None:
-        """A connection is over, and its spans with it."""
+        """A connection was closed, and its spans end."""
         self._first_asked.pop(connection, None)
         for place in self._places.pop(connection, ()):
             del self._under_way[connection, place]
@@ -108,7 +108,7 @@ class ReadSpans:
             return
         asked: list[Any] = list(message.groups) or [message]
         for group in asked:
-            if not group.topics:  # of all that have one
+            if not group.topics:  # of all partitions with a committed offset
                 self._looks(exchange)[None] = exchange.request.seq
                 continue
             for topic in group.topics:

@@ -12,7 +12,7 @@ from mockbroker.pipeline.convert.batches import Numbers, OpenedBatch
 from mockbroker.pipeline.convert.cluster_state import Place
 
 ROWS_MAX = 4096
-# Records that are collected until they become columns.
+# The records that are collected before they become columns.
 RECORDS_MAX = 1 << 16
 
 

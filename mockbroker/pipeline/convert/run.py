@@ -1,4 +1,4 @@
-"""Converting runs: from memory, from a spool, from a spool that is being written."""
+"""Converting runs: from memory, from a complete spool, or from a growing spool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mockbroker.pipeline.spool.reader import SpoolReader, spool_path, spooled_ru
 from mockbroker.pipeline.store import RunManifest, StoreError
 from mockbroker.pipeline.write import TableWriter
 
-# While a run goes on, its tables are rolled so often.
+# The interval at which the tables of a live run are rolled.
 ROLL_S = 10.0
 POLL_S = 0.1
 _ENTRIES_BETWEEN_ROLLS = 1_000
@@ -22,7 +22,7 @@ BROKER_GONE = "its broker was not stopped cleanly"
 
 
 def convert_run(entries: Iterable[SpoolEntry], directory: Path, run: str) -> RunManifest:
-    """The tables of a run whose entries are all there. Raises StoreError when the run is there."""
+    """The tables of a run from all its entries. Raises StoreError when the run exists."""
     with TableWriter(directory, run) as writer:
         converter = Converter(writer)
         for entry in entries:
@@ -47,9 +47,9 @@ def convert_export(data: bytes, directory: Path, run: str | None = None) -> RunM
 def convert_spool(
     directory: Path, run: str | None = None, *, keep_spool: bool = True
 ) -> RunManifest:
-    """The tables of a run from its spool, made anew if there are some.
+    """The tables of a run from its spool, replacing earlier ones.
 
-    Without a `run` the directory has to hold one spool alone. A run whose broker was killed stays
+    Without a `run` the directory must hold exactly one spool. A run whose broker was killed stays
     incomplete, and `reason` names the gap. Raises StoreError when there is no such spool.
     """
     name = run or _only_run(directory)
@@ -79,7 +79,7 @@ def follow_spool(
     poll_s: float = POLL_S,
     keep_spool: bool = False,
 ) -> RunManifest:
-    """The tables of a run while its spool is written; returns when the run has ended.
+    """The tables of a run while its spool is written; returns at the end of the run.
 
     `broker_lives` is called at the end of the spool. The spool of a complete run is removed.
     """
@@ -99,7 +99,7 @@ def follow_spool(
         nonlocal dying
         if dying:
             return False
-        dying = not broker_lives()  # its last entries are still to be read
+        dying = not broker_lives()  # the last entries are not read yet
         roll_in_time()
         if not dying:
             time.sleep(poll_s)
@@ -141,4 +141,4 @@ def _remove_spool(path: Path) -> None:
     try:
         path.parent.rmdir()
     except OSError:
-        return  # there are others
+        return  # other spools exist

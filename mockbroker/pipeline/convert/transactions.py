@@ -1,8 +1,8 @@
-"""Transactions: their states, their markers, and which transaction a batch belongs to.
+"""Transactions: their states, their markers, and the transaction of a batch.
 
-The n-th transaction of a producer id is `<producer id>/<n>`. One begins when the coordinator says
-that it is ongoing, or when a transactional batch is written while none is; it ends when the
-coordinator says that it is complete, or, where no coordinator knows the producer, with a marker.
+The n-th transaction of a producer id is `<producer id>/<n>`. It begins with the coordinator's state
+Ongoing, or with a transactional batch outside of a transaction. It ends with the coordinator's
+complete state or, for a producer without a coordinator, with a marker.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ ONGOING = "Ongoing"
 COMPLETE = {"CompleteCommit": True, "CompleteAbort": False}
 _UNDER_WAY = (ONGOING, "PrepareCommit", "PrepareAbort", "PrepareEpochFence", *COMPLETE)
 
-# Called with a transaction that has ended, and whether it was committed.
+# Called with an ended transaction, and whether it was committed.
 Ended = Callable[[str, bool], None]
 
 
 class Transactions:
-    """Makes `transactions` and `markers`; `on_end` is told of each end."""
+    """Makes `transactions` and `markers`; `on_end` is called at each end."""
 
     def __init__(self, rows: Rows) -> None:
         self.on_end: list[Ended] = []
         self._rows = rows
         self._counts: dict[int, int] = {}
         self._open: set[int] = set()
-        self._of_id: dict[str, str] = {}  # transactional id -> its transaction under way
+        self._of_id: dict[str, str] = {}  # transactional id -> its open transaction
 
     def current(self, producer_id: int) -> str | None:
-        """The transaction that a producer id is in, or was in last."""
+        """The open or the last transaction of a producer id."""
         return self._current(producer_id) if producer_id in self._counts else None
 
     def _current(self, producer_id: int) -> str:
@@ -46,7 +46,7 @@ class Transactions:
             self._open.add(producer_id)
 
     def moved(self, entry: EventEntry, event: TransactionMoved) -> None:
-        """A transactional id went to another state."""
+        """The state of a transactional id changed."""
         name, state = event.transactional_id, event.state
         if state == ONGOING and event.former != ONGOING:
             self.wrote(event.producer_id)
@@ -91,7 +91,7 @@ class Transactions:
             },
         )
         if transaction not in self._of_id.values() and transaction is not None:
-            # No coordinator ends it: an administrator does, partition by partition.
+            # An administrator ends it without a coordinator, partition by partition.
             self._end(transaction, committed=event.committed)
 
     def initialized(self, exchange: ConvertedExchange) -> None:

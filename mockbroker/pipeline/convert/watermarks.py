@@ -21,17 +21,17 @@ LATEST, EARLIEST = -1, -2
 
 
 class _ReportedMarks:
-    """The high watermarks reported of one log under one epoch, as far as they rose."""
+    """The rising high watermarks reported of one log in one epoch."""
 
     __slots__ = ("marks", "seqs", "turned_seq")
 
     def __init__(self) -> None:
         self.seqs: list[int] = []
         self.marks: list[int] = []
-        self.turned_seq = 0  # when it last went back
+        self.turned_seq = 0  # the last decrease
 
     def before(self, seq: int) -> int:
-        """The highest that was reported before an entry; -1 for none."""
+        """The highest mark that was reported before an entry; -1 without one."""
         at = bisect_right(self.seqs, seq)
         return self.marks[at - 1] if at else -1
 

@@ -1,7 +1,7 @@
-"""The second opinion: the audit as portable SQL, run by DuckDB within this process.
+"""The audit as portable SQL, run by DuckDB in this process, beside that of Spark.
 
-`prepare.sql` makes from the tables what several rules stand on; `rules/<anomaly>.sql` is one rule
-each, a SELECT whose rows are findings but for the gaps. The definitions are in
+`prepare.sql` derives the tables that several rules use. `rules/<anomaly>.sql` is one rule each: a
+SELECT whose rows are findings, before gaps are considered. The definitions are in
 docs/explanation/audit.md.
 """
 

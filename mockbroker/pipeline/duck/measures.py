@@ -7,7 +7,7 @@ from typing import Any
 
 from mockbroker.pipeline.duck.session import DuckSession, sql_file
 
-# Name -> what a row is.
+# Name -> meaning of a row.
 MEASURES: Mapping[str, str] = {
     "lag": "how far a group was behind on a partition, each time that became known",
     "rebalances": "a rebalance of a group: why, how long, who and what was moved",
@@ -18,8 +18,8 @@ MEASURES: Mapping[str, str] = {
 }
 
 
-# Where the lag is drawn, the points of a group and partition are put into so many lots; of each lot
-# the last and the highest are kept.
+# For a drawing, the points of the lag of a group and partition are divided into so many intervals.
+# The last and the highest of each are kept.
 _TILES = 200
 _THINNED = """
 SELECT * EXCLUDE (tile) FROM (

@@ -13,7 +13,7 @@ from mockbroker.pipeline.report.model import JournalGap, Report, Row
 from mockbroker.pipeline.report.outcomes import MATERIAL, outcomes
 from mockbroker.pipeline.store import RunStore
 
-# Of each anomaly, so many findings are shown with the journal around them.
+# The findings of an anomaly that are shown with the journal around them.
 CASES_MAX = 20
 
 

@@ -1,4 +1,4 @@
-"""Drawings as SVG. Every text that goes in is escaped here; colours are classes of the page."""
+"""Drawings as SVG. All texts are escaped here; colours are classes of the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POINTS_MAX = 400
 
 
 class Point(NamedTuple):
-    """A value at a time of the cluster's clock; None where it is not known."""
+    """A value at a time of the cluster's clock; None if it is unknown."""
 
     virtual_ms: int
     value: float | None
@@ -30,7 +30,7 @@ class Interval(NamedTuple):
 
 
 def lines(series: Mapping[str, Sequence[Point]], *, height: int = 200, dashed: str = "") -> str:
-    """Values over time as steps, a line for each name; those that end with `dashed` are."""
+    """Values over time as steps, a line for each name; names in `dashed` have dashed lines."""
     points = [point for line in series.values() for point in line]
     if not points:
         return ""
@@ -127,9 +127,7 @@ class _Span(NamedTuple):
 
 
 def _steps(line: Sequence[Point], span: _Span, most: float, low: int, high: int) -> list[str]:
-    """A line as paths: it keeps its value until the next point, and breaks where there
-    is none.
-    """
+    """A line as paths: it keeps its value until the next point, and breaks at unknown values."""
     paths: list[str] = []
     path = ""
     last_y = 0.0
@@ -145,7 +143,7 @@ def _steps(line: Sequence[Point], span: _Span, most: float, low: int, high: int)
 
 
 def _thinned(line: Sequence[Point]) -> list[Point]:
-    """At most so many points; of those that stand together, the highest and the last are kept."""
+    """At most so many points: of adjacent points the highest and the last are kept."""
     if len(line) <= POINTS_MAX:
         return list(line)
     size = -(-len(line) // (POINTS_MAX // 2))

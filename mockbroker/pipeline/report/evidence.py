@@ -1,4 +1,4 @@
-"""The journal around a finding: what happened to its partition, group or producer, and when."""
+"""The journal around a finding: the events of its partition, group or producer."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from mockbroker.pipeline.findings import Finding
 from mockbroker.pipeline.report.model import Case, TimelineEntry
 from mockbroker.pipeline.report.words import printable
 
-# How many entries around a finding are shown of each table, and altogether.
+# The most entries around a finding, of each table and in all.
 OF_TABLE_MAX = 8
 TIMELINE_MAX = 24
 TEXT_MAX = 500
-# How far before and behind the evidence we look.
+# The range before and behind the evidence, in entries.
 MARGIN = 200
 
 Row = Mapping[str, Any]
 
 
 class Source(NamedTuple):
-    """A table that a timeline draws from. `at` is its seq; `mine` says in SQL whether a row `t`
-    may concern the finding `c`; `covers` whether it holds the very offset.
+    """A table for timelines.
+
+    `at` is its seq. `mine` is SQL for whether a row `t` concerns the finding `c`; `covers` for
+    whether it holds the finding's offset.
     """
 
     table: str
@@ -145,7 +147,7 @@ def _shown(value: object) -> str:
 
 _SAME_PARTITION = 'coalesce(t."partition" = c."partition", TRUE)'
 _SAME_TOPIC = "t.change = 'TopicsChanged' AND t.topic_id = c.topic_id"
-# Requests that a rule touched: those of the evidence, and all of the rule that is to blame.
+# Requests that a rule changed: those of the evidence, and all of the causing rule.
 _HIT_OF_IT = (
     "(t.kind <> 'fault' OR coalesce(list_contains(t.rules, c.rule), FALSE)"
     " OR t.seq BETWEEN c.first_seq - 5 AND c.last_seq + 1)"
@@ -205,7 +207,7 @@ WHERE place_in_line <= {most}
 
 
 def cases(session: DuckSession, findings: Sequence[Finding]) -> list[Case]:
-    """A case for each of these findings, with what the session's tables tell about it."""
+    """A case for each of these findings, with its facts from the session's tables."""
     if not findings:
         return []
     _load_findings(session, findings)
@@ -256,7 +258,7 @@ def _distance(finding: Finding, seq: int) -> int:
 
 
 def _facts(session: DuckSession) -> dict[int, list[tuple[str, str]]]:
-    """The records that ever stood where the findings are, and what applications say of them."""
+    """The records at the offsets of the findings, and the applications' operations on them."""
     found: dict[int, list[tuple[str, str]]] = {}
     for row in session.rows(
         "SELECT DISTINCT c.n, r.id, r.append_seq, r.value_hash FROM records AS r JOIN cases AS c "

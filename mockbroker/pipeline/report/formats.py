@@ -12,12 +12,12 @@ from mockbroker.pipeline.report.terminal import missing, verdict
 from mockbroker.pipeline.report.words import printable, sentence
 
 JSON_VERSION = 1
-# So many findings stand in a test case of JUnit's.
+# The findings in one test case of JUnit.
 _LISTED_MAX = 50
 
 
 def as_json(report: Report) -> str:
-    """Everything but the timelines: runs, gaps, outcomes, all findings, and what was measured."""
+    """Everything but the timelines: runs, gaps, outcomes, all findings, and measurements."""
     return json.dumps(
         {
             "version": JSON_VERSION,
@@ -36,7 +36,7 @@ def as_json(report: Report) -> str:
 
 
 def as_junit(report: Report, fail_on: str = BUG) -> str:
-    """A test case for each rule: failed, in error where it could not decide, or skipped."""
+    """A test case for each rule: failed, in error if it is undecided, or skipped."""
     suite = ElementTree.Element("testsuite", name="mockbroker.audit")
     counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
     for outcome in report.outcomes:

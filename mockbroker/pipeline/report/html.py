@@ -1,4 +1,4 @@
-"""A report as one page of HTML that needs nothing else."""
+"""A report as one self-contained page of HTML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TITLE = "Audit of a Kafka cluster"
 
 
 def page(report: Report) -> str:
-    """The page. Raises StoreError where Jinja is not installed."""
+    """The page. Raises StoreError if Jinja is not installed."""
     of_anomaly: dict[str, list[Case]] = {name: [] for name in ANOMALIES}
     for case in report.cases:
         of_anomaly[case.finding.anomaly].append(case)

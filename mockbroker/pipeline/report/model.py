@@ -1,4 +1,4 @@
-"""A report as plain data. Nothing here knows where the findings come from."""
+"""A report as plain data, independent of the engine of the findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from mockbroker.pipeline.findings import APPLICATION, BUG, COMMITS, REPORT, UNDECIDED, WIRE, Finding
 from mockbroker.pipeline.store import RunManifest
 
-# What can come of a rule.
+# The outcomes of a rule.
 BUGS, REPORTS, NOTHING, UNKNOWN, NOT_APPLICABLE = (
     "bugs",
     "reports",
@@ -18,10 +18,10 @@ BUGS, REPORTS, NOTHING, UNKNOWN, NOT_APPLICABLE = (
     "not applicable",
 )
 
-# Exit codes and what they mean.
+# Exit codes.
 CLEAN, FOUND, NO_VERDICT = 0, 1, 2
 
-# Rule -> on what its verdicts stand.
+# Rule -> the basis of its verdicts.
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "lost_write": (WIRE, APPLICATION),
     "non_monotonic_send": (WIRE, APPLICATION),
@@ -45,7 +45,7 @@ class JournalGap(NamedTuple):
 
 
 class RuleOutcome(NamedTuple):
-    """What came of one rule, how often, on what that stands, and why there may be no verdict."""
+    """The outcome of one rule, its number of findings, its basis, and the reason for no verdict."""
 
     anomaly: str
     outcome: str
@@ -57,7 +57,7 @@ class RuleOutcome(NamedTuple):
 
 
 class TimelineEntry(NamedTuple):
-    """An entry of the journal near a finding; `evidence` when it is part of the proof."""
+    """An entry of the journal near a finding; `evidence` if it belongs to the proof."""
 
     seq: int
     virtual_ms: int | None
@@ -68,8 +68,8 @@ class TimelineEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A finding, what is known about it, and the journal around it. `left_out` entries are not
-    among the `timeline`.
+    """A finding, its facts, and the journal around it. `left_out` entries are not in the
+    `timeline`.
     """
 
     finding: Finding
@@ -92,17 +92,17 @@ class Report:
     measures: Mapping[str, Sequence[Row]] = field(default_factory=dict)
 
     def count(self, verdict: str) -> int:
-        """How many findings have this verdict."""
+        """The number of findings with this verdict."""
         return sum(finding.verdict == verdict for finding in self.findings)
 
     @property
     def incomplete(self) -> list[RunManifest]:
-        """The runs that are not all there."""
+        """The incomplete runs."""
         return [run for run in self.runs if not run.complete]
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is missing, so that what was not found did not happen."""
+        """Whether nothing is missing, so that an anomaly without a finding did not happen."""
         return not (self.gaps or self.incomplete or self.count(UNDECIDED))
 
     def exit_code(self, fail_on: str = BUG) -> int:

@@ -1,4 +1,4 @@
-"""What came of each rule: found, clean, undecided, or nothing to judge."""
+"""The outcome of each rule: found, clean, undecided, or not applicable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mockbroker.pipeline.report.model import (
 )
 from mockbroker.pipeline.store import RunManifest
 
-# Rule -> a condition in SQL for what it judges, as (table, condition). Any one will do.
+# Rule -> SQL conditions for its subjects, as (table, condition). One of them is enough.
 MATERIAL: Mapping[str, tuple[tuple[str, str], ...]] = {
     "inconsistent_offset": (("records", ""), ("deliveries", "")),
     "duplicate": (("batches", "producer_id IS NOT NULL"), ("records", "id IS NOT NULL")),
@@ -40,7 +40,7 @@ MATERIAL: Mapping[str, tuple[tuple[str, str], ...]] = {
     "processed_again": (("operations", "op = 'processed'"),),
 }
 
-# Condition on a table -> why a rule has nothing to judge without it.
+# Condition on a table -> the reason why a rule is not applicable without it.
 _LACKING = {
     "records": "nothing was produced",
     "batches": "no such batch was produced",
@@ -90,7 +90,7 @@ def _outcome(bugs: int, reports: int, undecided: int, lacking: str) -> tuple[str
 
 
 def _what_is_lacking(gaps: Sequence[JournalGap], runs: Sequence[RunManifest]) -> str:
-    """Why what was not found may have happened all the same."""
+    """The reason why an anomaly without a finding may have happened all the same."""
     if gaps:
         return "the journal has gaps: more may have happened"
     if any(not run.complete for run in runs):

@@ -1,4 +1,4 @@
-"""From what was measured to drawings and tables of the page."""
+"""From measurements to drawings and tables of the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mockbroker.pipeline.report.charts import Interval, Point, bars, lanes, line
 from mockbroker.pipeline.report.model import Report, Row
 from mockbroker.pipeline.report.words import at, printable, several
 
-# More would be a carpet; what is left out is said.
+# More would be unreadable. The page says how many are left out.
 SERIES_MAX = 6
 LANES_MAX = 40
 BARS_MAX = 30
@@ -29,7 +29,7 @@ class Plot(NamedTuple):
 
 
 def plots(report: Report) -> list[Plot]:
-    """The sections for what was measured, those without any row left out."""
+    """The sections of the measurements that have rows."""
     made = [
         how(list(report.measures[name]), report)
         for name, how in _PLOTS.items()
@@ -99,7 +99,7 @@ def _ownership(rows: list[Row], report: Report) -> Plot:
 
 
 def _marks(report: Report, run: str, group: str) -> dict[str, int]:
-    """When a group's rebalances began, and why."""
+    """The starts of a group's rebalances, with their reasons."""
     return {
         f"rebalance {number}: {r['cause'] or 'no reason given'}": r["start_ms"]
         for number, r in enumerate(report.measures.get("rebalances", ()), 1)
@@ -177,7 +177,7 @@ _PLOTS: Mapping[str, Callable[[list[Row], Report], Plot]] = {
 
 
 def _by(rows: Sequence[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
-    """Rows put together by what they have in these columns, in the order they come."""
+    """Rows grouped by the values of these columns, in order of appearance."""
     together: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         together.setdefault(tuple(row[column] for column in columns), []).append(row)
@@ -185,7 +185,7 @@ def _by(rows: Sequence[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
 
 
 def _name(report: Report, run: object, *words: object) -> str:
-    """A name for a line or bar; the run only where there are several."""
+    """A name for a line or bar, with the run if there are several."""
     shown = [printable(word, 60) for word in words if word is not None]
     return " ".join([printable(run, 60), *shown] if len(report.runs) > 1 else shown)
 

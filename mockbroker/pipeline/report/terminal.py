@@ -12,7 +12,7 @@ from mockbroker.pipeline.report.words import place, printable, sentence, several
 if TYPE_CHECKING:
     from rich.console import Console
 
-# So many findings of each rule are listed.
+# The listed findings of each rule.
 LISTED_MAX = 5
 _STYLES = {BUGS: "bold red", NOTHING: "green", NOT_APPLICABLE: "dim"}
 
@@ -53,7 +53,7 @@ def missing(report: Report) -> list[str]:
 
 
 def listed(report: Report) -> list[str]:
-    """The first findings of each rule, a line each, and how many more there are."""
+    """The first findings of each rule, a line each, and the number of the others."""
     lines = []
     totals = Counter(finding.anomaly for finding in report.findings)
     seen: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Findings in words, and names from outside made fit to be shown."""
+"""Findings in words, and names of clients made safe to show."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _SHOWN_MAX = 200
 
 
 def printable(value: object, most: int = _SHOWN_MAX) -> str:
-    """A text without anything that moves cursors, turns the direction of writing or ends an XML
-    document; such characters are shown by their code. What is longer than `most` is cut.
+    """A text without characters that move cursors, change the writing direction or end an XML
+    document. These are shown by their code. A text longer than `most` is cut.
     """
     text = "".join(char if _harmless(char) else f"\\u{ord(char):04x}" for char in str(value))
     return text if len(text) <= most else f"{text[: most - 1]}…"
@@ -24,7 +24,7 @@ def _harmless(char: str) -> bool:
 
 
 def place(finding: Finding) -> str:
-    """`topic-partition @offset`, as far as the finding has one."""
+    """`topic-partition @offset`, without the parts that the finding lacks."""
     words = []
     if finding.topic is not None:
         number = "" if finding.partition is None else f"-{finding.partition}"
@@ -35,7 +35,7 @@ def place(finding: Finding) -> str:
 
 
 def evidence(finding: Finding) -> str:
-    """Where in the journal the proof lies."""
+    """The place of the proof in the journal."""
     if finding.first_seq is None or finding.last_seq is None:
         return "the application's own record"
     if finding.first_seq == finding.last_seq:

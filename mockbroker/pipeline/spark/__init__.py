@@ -6,5 +6,6 @@ module is also a program (`program`), for Spark clusters elsewhere::
 
     spark-submit --py-files mockbroker.zip mockbroker/pipeline/spark/lag.py <directory>
 
-Nothing here needs a broker, and of mockbroker only `mockbroker.pipeline.{tables,findings,store}`.
+Nothing here needs a broker. Of mockbroker the jobs import only
+`mockbroker.pipeline.{tables,findings,store}` and `mockbroker.spark`.
 """

@@ -1,7 +1,7 @@
-"""Why a job cannot run."""
+"""The error of a job that cannot run."""
 
 from __future__ import annotations
 
 
 class JobError(RuntimeError):
-    """Something that a job needs is missing or does not fit; the message ends with the remedy."""
+    """A part that a job needs is missing or does not fit; the message ends with the remedy."""

@@ -1,4 +1,4 @@
-"""What each fault did: requests hit, retries it caused, and how long clients took to recover."""
+"""The effect of each fault: hit requests, retries, and the recovery time of clients."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def faults(inputs: Inputs) -> DataFrame:
-    """A row for each rule, and one without a rule for what was done by hand.
+    """A row for each rule, and one without a rule for manual actions.
 
-    A client has recovered from a hit with its next request to the same API that no rule touched and
-    that was answered without an error; `recovery_ms` is the longest that one took, on the cluster's
-    clock. `retries` are the requests up to those.
+    A client has recovered from a hit with its next request to the same API that no rule changed and
+    that was answered without an error. `recovery_ms` is the longest recovery on the cluster's
+    clock. `retries` counts the requests until then.
     """
     inputs.derive("hits", _hits)
     return inputs.sql("""

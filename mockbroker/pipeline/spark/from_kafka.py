@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OFFSETS_TOPIC = "__consumer_offsets"
 ID_HEADER = "mb-id"
-# The rules that can find anything here; the last four where there are operations.
+# The rules that apply here; the last four need operations.
 ANOMALIES = (
     "duplicate",
     "commit_regression",
@@ -40,7 +40,7 @@ ANOMALIES = (
 
 _AS_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
-# Behind all that was read: the ends of logs come last.
+# The last number: the ends of logs come after all records.
 _LAST_SEQ = 1 << 62
 # Versions of the keys in __consumer_offsets that hold a committed offset (OffsetCommitKey).
 _OFFSET_KEYS = "(0, 1)"
@@ -130,11 +130,11 @@ def records_of(source: DataFrame) -> DataFrame:
 
 
 def commits_of(source: DataFrame) -> DataFrame:
-    """Rows of `__consumer_offsets`, as columns of `commits`; all but committed offsets is left out.
+    """Rows of `__consumer_offsets` as columns of `commits`; other records are left out.
 
     Keys and values are as in Kafka's OffsetCommitKey and OffsetCommitValue: a version, then the
-    fields, texts with their length before them; the offset stands first in every version of the
-    value. Without a value the offset was removed.
+    fields; texts have their length first. The offset is the first field of the value in every
+    version. A record without a value removes the offset.
     """
     keys = source.where(f"{_number('key', '1', 2)} IN {_OFFSET_KEYS}").selectExpr(
         "*", f"{_number('key', '3', 2)} AS group_length"
@@ -155,7 +155,7 @@ def commits_of(source: DataFrame) -> DataFrame:
 
 
 def _ends_of(source: DataFrame) -> DataFrame:
-    """Where each log ends, as the last that is known."""
+    """The last known log end of each partition."""
     ends = source.groupBy("topic", "partition").agg({"offset": "max", "timestamp": "max"})
     return ends.selectExpr(
         f"CAST({_LAST_SEQ} AS bigint) AS seq",
@@ -175,7 +175,7 @@ def _number(column: str, position: str, size: int) -> str:
 
 
 def _table(name: str, frame: DataFrame, run: str) -> DataFrame:
-    """A table with all of its columns; those that are not known are null."""
+    """A table with all its columns; unknown columns are null."""
     kinds = dict(column.split(" ") for column in spark_schema(name).split(", "))
     known = set(frame.columns)
     columns = [

@@ -22,7 +22,7 @@ Derived = Callable[["Inputs"], "DataFrame"]
 # A partition of a topic of a run as one number, for joins.
 K = "xxhash64(run, topic_id, partition) AS k"
 
-# A checkpoint of so many rows is small: it goes whole to every task that joins with it.
+# A checkpoint of at most so many rows is broadcast to all tasks of a join.
 BROADCAST_ROWS = 100_000
 
 _AGAIN = "export the run again (mockbroker journal export)"
@@ -33,8 +33,9 @@ _numbers = itertools.count(1)
 class Inputs:
     """The tables of one or more runs, each a DataFrame with the columns `run` and `k`.
 
-    `k` stands for run, topic id and partition: one number is cheaper to join by than two texts.
-    In the queries of `sql` a name in braces is a table, or a frame derived from tables (`derive`).
+    `k` stands for run, topic id and partition, because a join by one number is cheaper than by two
+    texts. In the queries of `sql` a name in braces is a table, or a frame derived from tables
+    (`derive`).
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Inputs:
         self._views: dict[str, str] = {}
 
     def table(self, name: str) -> DataFrame:
-        """A table. Raises KeyError where there is none of that name."""
+        """A table. Raises KeyError for an unknown name."""
         if name not in self._frames:
             plain = self._plain[name]
             if plain is None:
@@ -75,22 +76,22 @@ class Inputs:
         return self.spark.sql(query.format(**views))
 
     def derive(self, name: str, how: Derived, *, checkpoint: bool = False) -> DataFrame:
-        """A frame that several rules need, made once; see `checkpoint`."""
+        """A frame for several rules, computed once; see `checkpoint`."""
         if name not in self._frames:
             frame = how(self)
             self._frames[name] = self.checkpoint(frame, name) if checkpoint else frame
         return self._frames[name]
 
     def frame(self, name: str) -> DataFrame:
-        """A derived frame. Raises KeyError where it was not derived yet."""
+        """A derived frame. Raises KeyError if it is not derived yet."""
         return self._frames[name]
 
     def checkpoint(self, frame: DataFrame, name: str) -> DataFrame:
-        """Compute a frame now, and leave its rows on the executors under a name.
+        """Compute a frame now, and keep its rows on the executors under a name.
 
-        Frames made of it start from these rows. Rules build on each other so often that Spark would
-        otherwise plan for minutes. A frame without rows becomes one that Spark knows to be empty; a
-        small one is broadcast where it is joined.
+        Frames made of it start from these rows. Without checkpoints Spark would plan for minutes,
+        because rules build on each other. Spark knows that a frame without rows is empty; a small
+        frame is broadcast in joins.
         """
         found = frame.localCheckpoint()
         self._counts[name] = count = found.count()
@@ -99,11 +100,11 @@ class Inputs:
         return found.hint("broadcast") if count <= BROADCAST_ROWS else found
 
     def rows(self, name: str) -> int:
-        """The number of rows of a checkpoint. Raises KeyError where there is none."""
+        """The number of rows of a checkpoint. Raises KeyError for an unknown name."""
         return self._counts[name]
 
     def forget(self) -> None:
-        """Drop the derived frames; Spark frees their rows once nobody refers to them."""
+        """Drop the derived frames; Spark frees their rows after the last use."""
         for view in set(self._views.values()):
             self.spark.catalog.dropTempView(view)
         self._views.clear()
@@ -131,11 +132,11 @@ def read(
     *,
     incomplete: bool = False,
 ) -> Inputs:
-    """The runs of a directory, or those that are named.
+    """The runs of a directory, or the named ones.
 
-    A directory that this process can see is checked first, against its manifests; of one elsewhere
-    (`s3a://…`, `hdfs://…`) only the columns are. Raises JobError when it is no directory of runs,
-    when it is broken, or when a run is not complete, unless `incomplete`.
+    A directory that this process can read is first checked against its manifests; of another one
+    (`s3a://…`, `hdfs://…`) only the columns are checked. Raises JobError for a directory without
+    runs, for broken files and, without `incomplete`, for incomplete runs.
     """
     if "://" in str(path) and not str(path).startswith("file:"):
         return _read_elsewhere(spark, str(path), runs)
@@ -159,7 +160,7 @@ def read(
 
 
 def from_rows(spark: SparkSession, tables: Mapping[str, Iterable[Mapping[str, Any]]]) -> Inputs:
-    """Small tables out of rows; what a row leaves out is null. For tests and notebooks."""
+    """Small tables from rows, for tests and notebooks; absent values are null."""
     import pyarrow as pa
 
     from mockbroker.pipeline.store import arrow_schema
@@ -185,7 +186,7 @@ def nothing(spark: SparkSession, frame: DataFrame) -> DataFrame:
 
 
 def _nothing(spark: SparkSession, columns: Iterable[Sequence[str]]) -> DataFrame:
-    """Spark knows that this is empty when it plans, and drops whole joins with it."""
+    """An empty frame that Spark recognises when it plans, so that it drops whole joins."""
     nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in columns)
     return spark.sql(f"SELECT {nulls} WHERE false")
 
@@ -207,7 +208,7 @@ def _read_elsewhere(spark: SparkSession, path: str, runs: Iterable[str] | None) 
 
 
 def _has_columns(spark: SparkSession, table: str, place: str) -> bool:
-    """Whether the table is there. Raises JobError when it is not of this schema."""
+    """Whether the table exists. Raises JobError if it has another schema."""
     from pyspark.errors import PySparkException
 
     try:
@@ -229,7 +230,7 @@ def _has_columns(spark: SparkSession, table: str, place: str) -> bool:
 def _read_by_spark_alone(
     spark: SparkSession, directory: Path, runs: Sequence[RunManifest], *, incomplete: bool
 ) -> Inputs:
-    """A directory that has manifests, where there is no pyarrow to check it with."""
+    """A directory with manifests, read without pyarrow."""
     for run in runs:
         if not (run.complete or incomplete):
             raise JobError(

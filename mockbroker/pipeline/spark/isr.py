@@ -1,6 +1,6 @@
-"""Replication: when partitions were under-replicated, who was elected, and how even leaders were.
+"""Replication: under-replicated partitions, elections, and the balance of leaders.
 
-Partitions go by topic name here, because that is how the controller's events tell of new ones.
+Partitions have topic names here, not ids, as in the controller's events.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NODES = "CAST(filter(split({0}, ','), n -> n <> '') AS array<int>)"
 
 
 def _stands(inputs: Inputs) -> DataFrame:
-    """Leader, ISR and replicas of each partition after each change of one of them."""
+    """Leader, ISR and replicas of each partition after each change."""
     isr, replicas = _NODES.format("isr"), _NODES.format("replicas")
     former = _NODES.format("former_isr")
     return inputs.sql(f"""
@@ -51,10 +51,10 @@ def _stands(inputs: Inputs) -> DataFrame:
 
 
 def under_replicated(inputs: Inputs) -> DataFrame:
-    """A row for each time that a replica was not in its partition's ISR.
+    """A row for each time that a replica was out of its partition's ISR.
 
-    `to_ms` is null where that was still so when the run ended. A lone replica that is offline
-    stays in the ISR, as in Kafka; it shows among the elections.
+    `to_ms` is null if it still was at the end of the run. A single offline replica stays in the
+    ISR, as in Kafka, and appears among the elections.
     """
     inputs.derive("stands", _stands)
     return inputs.sql("""
@@ -139,9 +139,7 @@ def imbalance(inputs: Inputs) -> DataFrame:
 
 
 def replication_summary(inputs: Inputs) -> DataFrame:
-    """For each run: how many elections, failed ones and unclean ones, and how long replicas were
-    out of their ISR.
-    """
+    """For each run: all, failed and unclean elections, and the time of replicas out of ISRs."""
     return inputs.sql(
         """
         WITH held AS (

@@ -1,5 +1,6 @@
-"""How far groups were behind, over time, both ways: to the high watermark, and to the last stable
-offset, which is as far as read_committed consumers get.
+"""The lag of groups over time, to the high watermark and to the last stable offset.
+
+The last stable offset is the limit of read_committed consumers.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ if TYPE_CHECKING:
 
     from mockbroker.pipeline.spark.inputs import Inputs
 
-# Lag is never negative: a group may have committed what a log has not got any more.
-# Spark's greatest() leaves nulls out, but a lag that is not known is not 0.
+# Lag is never negative: a committed offset may lie above the log end.
+# Spark's greatest() ignores nulls, but an unknown lag is not 0.
 LAGS = """
     IF(high_watermark < committed, 0, high_watermark - committed) AS lag,
     IF(last_stable_offset < committed, 0, last_stable_offset - committed) AS lag_read_committed"""
 
 
 def lag(inputs: Inputs) -> DataFrame:
-    """A row each time a group's offset, or where a partition's log stands, became known.
+    """A row for each new committed offset, and for each new offset of a partition's log.
 
-    `committed` is null before the group's first commit, and where its offset was removed. What is
-    read of a follower counts too: it cannot be ahead of its leader.
+    `committed` is null before the group's first commit and after a removal. Answers of followers
+    count too: a follower is never ahead of its leader.
     """
     return inputs.sql(f"""
         WITH groups_there AS (
@@ -76,7 +77,7 @@ def lag_by_interval(inputs: Inputs, interval_ms: int = 1000) -> DataFrame:
 
 
 def latest_lag(inputs: Inputs) -> DataFrame:
-    """The lag at the end of each run, as the admin API and `mockbroker groups` would tell it."""
+    """The lag at the end of each run, as in the admin API and `mockbroker groups`."""
     return inputs.sql(
         """
         SELECT run, `group`, topic, partition, max_by(committed, seq) AS committed,

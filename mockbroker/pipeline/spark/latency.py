@@ -1,4 +1,4 @@
-"""How long requests took, by API and client, in real time."""
+"""The latency of requests by API and client, in real time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def latency(inputs: Inputs) -> DataFrame:
-    """Percentiles in microseconds, from the request to its answer; parked Fetches park in them."""
+    """Percentiles in microseconds from the request to its answer, the waits of Fetches included."""
     percentiles = ",".join(
         f"CAST(round(percentile(elapsed_ns, {share}) / 1000) AS bigint) AS {name}_us"
         for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))

@@ -1,7 +1,7 @@
-"""What happened to a cluster and its groups, as the log lines of a broker.
+"""The changes of a cluster and its groups as log lines of a broker.
 
-The words are those of Kafka's `controller.log`, `state-change.log` and `server.log`; `logs` reads
-them, as it reads those of real brokers.
+The words are those of Kafka's `controller.log`, `state-change.log` and `server.log`. `logs` parses
+them, as it parses those of real brokers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LogLine(NamedTuple):
-    """The line of a change: the log it stands in, SQL for its words, and the logger."""
+    """The line of a change: its log, SQL for its words, and its logger."""
 
     file: str
     words: str
@@ -60,7 +60,7 @@ def _partition(*words: str) -> LogLine:
 SHAPES: Mapping[str, LogLine] = {
     "LeaderChanged": LogLine(
         "state-change",
-        # A partition that lost its leader says so by its state, not by a leader.
+        # A partition without a leader has a state instead.
         "IF(leader < 0, NULL, " + _said(
             "'[Broker id='", "leader", "'] Leader '", _PLACE, "' with topic id Some('", "topic_id",
             "') starts at leader epoch '", "leader_epoch", "' from offset '", "log_end_offset",
@@ -171,7 +171,7 @@ def log_lines(inputs: Inputs) -> DataFrame:
 
 
 def _moves(inputs: Inputs) -> DataFrame:
-    """The rows of `cluster`, one for each partition, with what was known then."""
+    """The rows of `cluster`, one for each partition, with the state known then."""
     return inputs.sql("""
         WITH lowest AS (
             SELECT run, min(broker) AS lowest FROM (
@@ -223,7 +223,7 @@ def _moves(inputs: Inputs) -> DataFrame:
 
 
 def log_events(inputs: Inputs) -> DataFrame:
-    """The events of a run as its log lines tell them."""
+    """The events of a run, parsed from its log lines."""
     return parse_lines(log_lines(inputs))
 
 

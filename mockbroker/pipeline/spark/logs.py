@@ -1,7 +1,7 @@
-"""Kafka's log lines, read into one table of events.
+"""Kafka's log lines, parsed into one table of events.
 
-Lines of controllers, of state changes and of servers, of real brokers from 2.x to 4.x and those
-that `log_lines` writes, all by one table of patterns (`EVENTS`).
+One table of patterns (`EVENTS`) serves the logs of controllers, state changes and servers, of real
+brokers from 2.x to 4.x and of `log_lines`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FIELDS: Mapping[str, str] = {
 
 
 class Wording(NamedTuple):
-    """A line's words, as a regular expression of Java's, and what its groups are."""
+    """A line's words as a Java regular expression, and the names of its groups."""
 
     event: str
     words: str
@@ -168,7 +168,7 @@ def parse_lines(lines: DataFrame) -> DataFrame:
 
 
 def _field(name: str, kind: str) -> str:
-    """SQL for a field: the group of whichever pattern the line has."""
+    """SQL for a field: the group of the pattern that matches the line."""
     cases = [
         f"WHEN {index} THEN {_part('message', pattern.words, pattern.fields.index(name) + 1)}"
         for index, pattern in enumerate(EVENTS)
@@ -185,5 +185,5 @@ def _part(column: str, words: str, group: int) -> str:
 
 
 def _text(words: str) -> str:
-    """A string of Spark's SQL, in which a backslash stands for itself."""
+    """A string literal of Spark's SQL, with escaped backslashes."""
     return "'" + words.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,4 +1,4 @@
-"""What makes a job a program: arguments, a session, and rows on standard output.
+"""Jobs as programs: arguments, a session, and rows on standard output.
 
 Every row is a line of JSON with the name of its job as `job`. An error is one line on standard
 error, and exit code 2.
@@ -25,7 +25,7 @@ CANNOT_RUN = 2
 
 
 def main(*jobs: Job, argv: Sequence[str] | None = None) -> None:
-    """Run jobs over a directory of runs, as the command line says, and leave the process."""
+    """Run jobs over a directory of runs, with the arguments of the command line, and exit."""
     sys.exit(run(*jobs, argv=argv))
 
 

@@ -22,9 +22,9 @@ STABLE = "('Stable', 'Empty', 'Dead')"
 def rebalances(inputs: Inputs) -> DataFrame:
     """A row for each rebalance; times on the cluster's clock.
 
-    `restarts` counts how often it had to begin again before it was through. `moved` counts
-    partitions that went to another member than before. `stopped_ms` is the longest stretch between
-    start and end in which no member of the group was answered a Fetch: the world stood still.
+    `restarts` counts how often it began again. `moved` counts partitions that went to another
+    member. `stopped_ms` is the longest time between start and end without an answered Fetch of any
+    member.
     """
     inputs.derive("spans", _spans, checkpoint=True)
     inputs.derive("handed", _handed, checkpoint=True)
@@ -59,7 +59,7 @@ def rebalances(inputs: Inputs) -> DataFrame:
 
 
 def _whole(inputs: Inputs) -> DataFrame:
-    """Rebalances with their end, and what was handed out."""
+    """Rebalances with their ends and assignments."""
     return inputs.sql("""
         WITH returned AS (
             SELECT m.run, m.`group`, m.number, m.member, m.virtual_ms AS assigned_ms,
@@ -91,7 +91,7 @@ def _whole(inputs: Inputs) -> DataFrame:
 
 
 def _spans(inputs: Inputs) -> DataFrame:
-    """From leaving a stable state to the first stable one behind it."""
+    """From the end of a stable state to the next stable state."""
     return inputs.sql(f"""
         WITH steps AS (
             SELECT *, sum(IF(former IN ('Stable', 'Empty') AND state NOT IN {STABLE}, 1, 0))
@@ -113,7 +113,7 @@ def _spans(inputs: Inputs) -> DataFrame:
 
 
 def _handed(inputs: Inputs) -> DataFrame:
-    """Partitions that members got in a rebalance, and who had them before."""
+    """Assigned partitions in a rebalance, and their owners before."""
     return inputs.sql("""
         SELECT s.run, s.`group`, s.number, s.next_seq, a.member, a.seq, a.virtual_ms,
                a.former_member
@@ -128,8 +128,9 @@ def _handed(inputs: Inputs) -> DataFrame:
 
 
 def ownership(inputs: Inputs) -> DataFrame:
-    """Who owned which partition, from when to when: until it was given to somebody, or the group
-    had no member left. `to_ms` is null where that is still so when the run ends.
+    """The owner of each partition over time, until the next assignment or the end of the group.
+
+    `to_ms` is null for owners at the end of the run.
     """
     return inputs.sql("""
         WITH given AS (
@@ -152,7 +153,7 @@ def ownership(inputs: Inputs) -> DataFrame:
 
 
 def rebalance_summary(inputs: Inputs) -> DataFrame:
-    """For each group: how many rebalances, how long they took, and how long the world stood."""
+    """For each group: the number of rebalances, their duration, and the time without a Fetch."""
     return inputs.sql(
         """
         SELECT run, `group`, count(*) AS rebalances, sum(took_ms) AS took_ms,

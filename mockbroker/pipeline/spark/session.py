@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mockbroker.pipeline.spark.errors import JobError
-from mockbroker.spark.errors import SparkSetupError
-from mockbroker.spark.installation import check_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +50,9 @@ def session(
         return active
     builder = SparkSession.builder.appName(app_name)
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit sets it: a JVM runs already
+        from mockbroker.spark.errors import SparkSetupError
+        from mockbroker.spark.installation import check_java
+
         try:
             check_java(__version__)
         except SparkSetupError as error:

@@ -1,4 +1,4 @@
-"""How records are spread over partitions and keys."""
+"""The distribution of records over partitions and keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def skew(inputs: Inputs) -> DataFrame:
-    """A row for each partition; a `skew` of 1 is an even share of its topic's records."""
+    """A row for each partition; `skew` 1 is an even share of its topic's records."""
     return inputs.sql("""
         WITH keys AS (
             SELECT run, topic, topic_id, partition, key_hash, count(*) AS records
@@ -36,7 +36,7 @@ def skew(inputs: Inputs) -> DataFrame:
 
 
 def hot_keys(inputs: Inputs, count: int = 10) -> DataFrame:
-    """The keys of each topic with the most records, by their hash, and their share of the topic."""
+    """The most frequent keys of each topic, by hash, and their share of the topic."""
     return inputs.sql(f"""
         SELECT run, topic, topic_id, key_hash, records, partitions,
                round(records / total, 4) AS share

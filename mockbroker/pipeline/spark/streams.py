@@ -1,7 +1,7 @@
-"""Jobs over tables that grow: a run whose broker still writes (`serve --journal-dir`).
+"""Jobs over the growing tables of a live run (`serve --journal-dir`).
 
-The rules of watermarks need one row, or a row and the one before, and lag needs the last row of
-each; so they can be judged while rows come. Rules that need the whole run are the audit's.
+The rules of watermarks need a row and the one before, and lag needs the last row of each, so they
+can be computed while rows arrive. Rules that need the whole run are in the audit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def stream(
     spark: SparkSession, directory: str, table: str, *, files_per_batch: int | None = None
 ) -> DataFrame:
-    """A table of a directory of runs as a stream of its files; the table has to be there."""
+    """A table of a directory of runs as a stream of its files; the table must exist."""
     reader = spark.readStream.schema(spark_schema(table))
     if files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_per_batch)
@@ -26,8 +26,8 @@ def stream(
 
 
 def broken_orders(watermarks: DataFrame) -> DataFrame:
-    """Rows in which the marks of a log are out of order, with the first that is: `watermark_order`
-    as it happens. Appends.
+    """Rows in which the marks of a log are out of order, with the first one: `watermark_order`,
+    live. Output mode append.
     """
     return watermarks.selectExpr(
         "run", "seq", "virtual_ms", "topic", "topic_id", "partition", "broker", "cause",
@@ -36,7 +36,7 @@ def broken_orders(watermarks: DataFrame) -> DataFrame:
 
 
 def ends(watermarks: DataFrame) -> DataFrame:
-    """The last `high_watermark` and `last_stable_offset` of each log. Updates."""
+    """The last `high_watermark` and `last_stable_offset` of each log. Output mode update."""
     return _last_of(
         watermarks,
         ["run", "topic", "topic_id", "partition"],
@@ -49,7 +49,9 @@ def ends(watermarks: DataFrame) -> DataFrame:
 
 
 def positions(commits: DataFrame) -> DataFrame:
-    """What each group committed last. Updates. Joined with `ends`, that is the lag."""
+    """The last committed offsets of each group. Output mode update. Joined with `ends`, this is the
+    lag.
+    """
     return _last_of(
         commits.where("applied"),
         ["run", "group", "topic", "topic_id", "partition"],

@@ -55,7 +55,7 @@ class SpoolReader:
             while not file.exists():
                 if self.ended or not self._wait():
                     if number == 0:
-                        raise StoreError(f"{self.path} holds nothing: its broker never began")
+                        raise StoreError(f"{self.path} is empty: its broker wrote nothing")
                     return
             for entry in self._entries_of(file, number):
                 if isinstance(entry, Torn):
@@ -107,11 +107,13 @@ class SpoolReader:
                 )
             self._started = True
         elif not self._started:
-            raise StoreError(f"{self.path} does not begin as a spool does: its first file is gone")
+            raise StoreError(
+                f"{self.path} has no first entry of a spool: its first file is missing"
+            )
 
 
 def _last_seq(entry: SpoolEntry) -> int:
-    """The number of the journal's last entry by then; 0 where that is not known."""
+    """The journal's last entry number so far; 0 if it is unknown."""
     if isinstance(entry, JournalEntry):
         return entry.seq
     return getattr(entry, "last_seq", 0)

@@ -55,7 +55,7 @@ _pack_i16 = struct.Struct(">h").pack_into
 
 
 class TimestampType(IntEnum):
-    """Who set the timestamps: the producer, or the broker at append (attribute bit 3)."""
+    """The source of the timestamps: the producer, or the broker at append (attribute bit 3)."""
 
     CREATE_TIME = 0
     LOG_APPEND_TIME = 1
@@ -251,7 +251,7 @@ def set_leader_epoch(buffer: WritableBuffer, leader_epoch: int, pos: int = 0) ->
 def set_offset_and_epoch(
     buffer: WritableBuffer, base_offset: int, leader_epoch: int, pos: int = 0
 ) -> None:
-    """Both of what a leader writes into a batch that it appends."""
+    """Set the two fields that a leader writes into a batch at append."""
     _pack_i64(buffer, pos, base_offset)
     _pack_i32(buffer, pos + EPOCH_OFFSET, leader_epoch)
 
@@ -268,7 +268,7 @@ def set_max_timestamp(
     header = BatchHeader(buffer, pos)
     if timestamp_type is header.timestamp_type and max_timestamp == header.max_timestamp:
         return
-    # What is rewritten loses the bits that mean nothing (DefaultRecordBatch.computeAttributes).
+    # A rewritten batch loses the unused bits (DefaultRecordBatch.computeAttributes).
     attributes = header.attributes & ATTRIBUTES_MASK & ~TIMESTAMP_TYPE_MASK | timestamp_type << 3
     _pack_i16(buffer, pos + ATTRIBUTES_OFFSET, attributes)
     _pack_i64(buffer, pos + MAX_TIMESTAMP_OFFSET, max_timestamp)

@@ -23,7 +23,7 @@ _VALUE = struct.Struct(">hi")
 
 
 class ControlType(IntEnum):
-    """What a control record says. Those after COMMIT occur in KRaft's metadata log alone."""
+    """The type of a control record. Those after COMMIT occur only in KRaft's metadata log."""
 
     ABORT = 0
     COMMIT = 1

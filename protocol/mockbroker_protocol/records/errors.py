@@ -1,4 +1,4 @@
-"""What can be wrong with bytes that claim to be records. Every error says where and why."""
+"""Errors of invalid records. Every error has the place and the reason."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from __future__ import annotations
 class RecordsError(ValueError):
     """Bytes that are no valid records.
 
-    `byte` is the position in the buffer that was read (for records inside a compressed batch: in
-    the decompressed payload); `reason` is one clause that says what is wrong there.
+    `byte` is the position in the buffer (for records inside a compressed batch: in the decompressed
+    payload); `reason` is one clause.
     """
 
     def __init__(self, byte: int, reason: str) -> None:
@@ -28,7 +28,7 @@ class InvalidRecordError(RecordsError):
 
 
 class UnsupportedMagicError(RecordsError):
-    """A batch of another message format than the one that was asked for."""
+    """A batch of an unsupported message format."""
 
     def __init__(self, byte: int, magic: int) -> None:
         super().__init__(byte, f"magic {magic}")

@@ -1,8 +1,8 @@
-"""Which keys a batch's records have and where the records lie: what compaction asks, and no more.
+"""The keys of a batch's records and the places of the records, for compaction.
 
-`scan_keys` walks a payload in stretches as long as asked for, so that a large batch need not be
-walked at one go. It makes plain tuples and passes over headers: this runs once or twice for each
-record of a log.
+`scan_keys` walks a payload in parts of the given length, so that a large batch can be walked in
+several goes. It makes plain tuples and skips headers, because it runs once or twice for each record
+of a log.
 """
 
 from __future__ import annotations

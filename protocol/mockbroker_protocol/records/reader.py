@@ -1,4 +1,4 @@
-"""The records of whatever a log or a Fetch response holds."""
+"""The records of a log or a Fetch response."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read_records(
     include_control: bool = False,
     decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX,
 ) -> Iterator[Record]:
-    """Every record in `buffer`, one at a time; control records only when asked for.
+    """Every record in `buffer`, one at a time, with `include_control` also control records.
 
     An incomplete batch at the end is dropped: a fetch may cut it. Raises the errors of
     `split_batches`, `check_crc` and `iter_records`.

@@ -446,13 +446,13 @@ def test_a_link_that_is_cut_is_the_end_of_a_hop() -> None:
 @pytest.mark.parametrize(
     ("rule", "field", "reason"),
     [
-        ({"match": {"client_id": "c"}}, "match.client_id", "no such thing"),
+        ({"match": {"client_id": "c"}}, "match.client_id", "have no such field"),
         ({"match": {"broker": 2}}, "match.broker", "say to_broker"),
         ({"match": {"between_brokers": False}}, "match.between_brokers", "true or left out"),
         ({"match": {"api": "Produce"}}, "match.api", "brokers do not send each other Produce"),
         ({"do": {"slow": 10}}, "do.slow", "this is for clients' requests"),
         ({"do": {"rewrite": {"answer": {}, "request": {"x": 1}}}}, "do.rewrite", "for clients'"),
-        ({"do": {"drop_reply": "close"}}, "do.drop_reply.then", "say keep"),
+        ({"do": {"drop_reply": "close"}}, "do.drop_reply.then", "use keep"),
         ({"do": {"refuse_connection": {}}}, "do.refuse_connection", "for clients'"),
     ],
 )

@@ -56,8 +56,11 @@ LOSE = {"drop_reply": {}}
         ({"do": LOSE, "when": {"times": True}}, "when.times: expected an integer, not True"),
         ({"do": LOSE, "when": {"probability": 2}}, "when.probability: 2.0 is outside 0.0..1.0"),
         ({"do": LOSE, "when": {"nth": 1, "every": 2}}, "when.nth: give nth or every, not both"),
-        ({"do": LOSE, "when": {"from": 5, "until": 5}}, "when.until: this is before `from`"),
-        ({"do": LOSE, "when": {"after_offset": 1}}, "when.after_offset: the match has to say of"),
+        ({"do": LOSE, "when": {"from": 5, "until": 5}}, "when.until: `until` must be after `from`"),
+        (
+            {"do": LOSE, "when": {"after_offset": 1}},
+            "when.after_offset: the match must name a topic",
+        ),
         (
             {"match": {"topic": "/(/"}, "do": LOSE},
             "match.topic: /(/ is no regular expression",
@@ -82,9 +85,9 @@ LOSE = {"drop_reply": {}}
         ),
         (
             {"do": {"refuse_connection": {}, "delay": 5}},
-            "do.delay: this does not go with refuse_connection",
+            "do.delay: this cannot be combined with refuse_connection",
         ),
-        ({"do": {"rewrite": {"answer": {"x": 1}}}}, "do.rewrite: the match has to say which api"),
+        ({"do": {"rewrite": {"answer": {"x": 1}}}}, "do.rewrite: the match must name an api"),
         (
             {
                 "match": {"api": "ListOffsets"},

@@ -1,3 +1,3 @@
-"""What a rule does to a request, its answer or its connection: frozen structs, and pure functions
-on decoded messages.
+"""Effects of rules on requests, answers and connections: frozen structs, and pure functions on
+decoded messages.
 """

@@ -36,10 +36,10 @@ def error_code(name: str | int) -> ErrorCode:
 
 
 class Error(msgspec.Struct, frozen=True):
-    """The request is answered with an error before anything of it is applied.
+    """The request is answered with an error and not applied.
 
-    With `topic` or `partition` in the match, only for those partitions; the others are served. So
-    it is with `group` and `transactional_id`, where a request names several.
+    With `topic` or `partition` in the match, the error is for those partitions; the others are
+    served. With `group` or `transactional_id`, the same holds for a request that names several.
     """
 
     SHORT: ClassVar[str] = "code"
@@ -56,13 +56,13 @@ class Error(msgspec.Struct, frozen=True):
 
 
 class ErrorAfter(Error, frozen=True):  # noqa: N818 - an effect, not an exception
-    """The request is applied, and answered with an error as if it were not."""
+    """The request is applied and answered with an error as if it were not."""
 
 
 class RecordErrors(msgspec.Struct, frozen=True):
-    """Single records of a batch are refused (KIP-467), and with them all of the batch.
+    """Single records of a batch are refused (KIP-467), and the batch with them.
 
-    `records` are places in the batch, from 0.
+    `records` are positions in the batch, from 0.
     """
 
     SHORT: ClassVar[str] = "records"
@@ -99,7 +99,7 @@ class Rewrite(msgspec.Struct, frozen=True):
 def with_record_errors(
     response: Any, layout: Sequence[RowArray], selection: Selection, effect: RecordErrors
 ) -> Any:
-    """A Produce answer of refused partitions that names single records."""
+    """A Produce answer that refuses partitions and names single records."""
     from mockbroker_protocol.messages.produce import BatchIndexAndErrorMessage
 
     changed = fresh(response)
@@ -117,7 +117,7 @@ def with_record_errors(
 def rewritten(
     message: Any, layout: Sequence[RowArray], selection: Selection, fields: dict[str, object]
 ) -> Any:
-    """A copy of a message with other values at these paths."""
+    """A copy of a message with these values at their paths."""
     changed = fresh(message)
     rows = {each.whole_path: each for each in every(layout)} if selection.limited else {}
     for path, value in fields.items():
@@ -135,7 +135,7 @@ class _Rewriting(NamedTuple):
 def _set(
     struct: Any, how: _Rewriting, steps: list[str], above: tuple[str, ...], topic: RowTopic
 ) -> Any:
-    """A struct with the value at these steps, in the rows that are selected."""
+    """A struct with the value at these steps, in the selected rows."""
     name, rest = steps[0], steps[1:]
     here = (*above, name)
     if not rest:
@@ -171,7 +171,7 @@ _NOT_DATA = frozenset((Scalar.BYTES, Scalar.RECORDS, Scalar.UUID))
 
 
 def check_field(shape: Shape, path: str, value: object) -> str | None:
-    """Why `value` cannot be put at `path` of a message; None if it can."""
+    """The reason why `value` is invalid at `path` of a message; None if it is valid."""
     *above, last = path.replace("[]", "").split(".")
     for step in above:
         field = next(field for field in shape.fields if field.name == step)

@@ -1,4 +1,4 @@
-"""Effects on connections and on who is behind them."""
+"""Effects on connections and their clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mockbroker.core.validation import Ms
 
 
 class RefuseConnection(msgspec.Struct, frozen=True):
-    """The connection is accepted and ended at once; a broker that is stopped refuses for good."""
+    """The connection is accepted and closed at once. A stopped broker refuses them instead."""
 
     SHORT: ClassVar[str] = "how"
 
@@ -18,10 +18,10 @@ class RefuseConnection(msgspec.Struct, frozen=True):
 
 
 class StallHandshake(msgspec.Struct, frozen=True, kw_only=True):
-    """The connection is accepted, and then nothing is said: neither TLS, nor SASL, nor Kafka.
+    """The connection is accepted, and the broker stays silent: no TLS, no SASL, no Kafka.
 
-    `at` the TLS handshake (on a listener without TLS: at the first byte) or the SASL one; for a
-    time, after which it goes on, or for ever.
+    `at` is the TLS handshake (on a listener without TLS: the first byte) or the SASL handshake.
+    Without a time the broker stays silent for ever.
     """
 
     SHORT: ClassVar[str] = "for"
@@ -31,16 +31,16 @@ class StallHandshake(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CutOff(msgspec.Struct, frozen=True):
-    """The way between a client and a broker is cut: what is sent is not there before it is healed.
+    """The link between a client and a broker is cut: nothing arrives until it is healed.
 
-    `cut_network` makes it, with `clients`. One way: only answers are lost on the way.
+    `cut_network` with `clients` makes it. One way: only answers are lost.
     """
 
     both_ways: bool = True
 
 
 class FailReauthentication(msgspec.Struct, frozen=True):
-    """The next time the client proves itself on an open connection (KIP-368), it is refused."""
+    """The next reauthentication on an open connection (KIP-368) is refused."""
 
     SHORT: ClassVar[str] = "message"
 
@@ -48,8 +48,8 @@ class FailReauthentication(msgspec.Struct, frozen=True):
 
 
 class ExpireCredential(msgspec.Struct, frozen=True):
-    """A SASL `session` has run out: the connection's next request is refused by its close, unless
-    it renews the session. Or a broker's `certificate` has: new TLS connections see an old one.
+    """A SASL `session` expires: the connection is closed at its next request, unless that is a
+    reauthentication. Or a broker's `certificate` expires: new TLS connections get an expired one.
     """
 
     SHORT: ClassVar[str] = "what"
@@ -58,11 +58,11 @@ class ExpireCredential(msgspec.Struct, frozen=True):
 
 
 class Observe(msgspec.Struct, frozen=True):
-    """Nothing but a hit, to be counted and waited for."""
+    """No effect but the hit, which can be counted and waited for."""
 
 
 def is_at_accept(effect: object) -> bool:
-    """Whether an effect is for connections that are just being accepted, not for requests."""
+    """Whether an effect is for connections at accept, not for requests."""
     match effect:
         case RefuseConnection():
             return True

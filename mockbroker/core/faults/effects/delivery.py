@@ -1,4 +1,4 @@
-"""Effects on whether, when and in which shape a request or its answer is delivered.
+"""Effects on the delivery of a request or its answer.
 
 These are data: the connection's task carries them out. All times are ms on the cluster's clock.
 """
@@ -22,11 +22,11 @@ How = Literal["fin", "rst"]
 
 
 class DropRequest(msgspec.Struct, frozen=True):
-    """The request is never applied and never answered; the connection stays."""
+    """The request is neither applied nor answered; the connection stays open."""
 
 
 class DropReply(msgspec.Struct, frozen=True):
-    """The request is applied; its answer is never sent. Then the connection stays (`keep`), is
+    """The request is applied; its answer is not sent. Then the connection stays open (`keep`), is
     closed (`close`: FIN) or reset (`reset`: RST).
     """
 
@@ -36,7 +36,7 @@ class DropReply(msgspec.Struct, frozen=True):
 
 
 class Close(msgspec.Struct, frozen=True):
-    """The connection ends instead of an answer: before the request is applied, or after."""
+    """The connection is closed instead of an answer, before or after the request is applied."""
 
     SHORT: ClassVar[str] = "how"
 
@@ -45,16 +45,16 @@ class Close(msgspec.Struct, frozen=True):
 
 
 class Lognormal(msgspec.Struct, frozen=True):
-    """A delay of which half are shorter than the median, with a long tail for a large sigma."""
+    """A random delay with this median. A large sigma gives a long tail."""
 
     median: Ms
     sigma: float = 0.5
 
 
 class Delay(msgspec.Struct, frozen=True, kw_only=True):
-    """Wait before the request is applied, or between applying and answering.
+    """Wait before the request is applied, or before the answer is sent.
 
-    A fixed time (`by`), one out of `uniform` [low, high], or `lognormal`; the random ones come from
+    A fixed time (`by`), one out of `uniform` [low, high], or `lognormal`. Random times come from
     the rule's own stream.
     """
 
@@ -77,14 +77,14 @@ class Delay(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("sigma is between 0 and 10")
 
     def drawn_ms(self, stream: IdSource) -> int:
-        """How long to wait this time."""
+        """The time to wait for one request."""
         if self.by is not None:
             return self.by
         if self.uniform is not None:
             low, high = self.uniform
             return low + stream.below(high - low + 1)
         assert self.lognormal is not None
-        # Box and Muller, from two numbers of 53 bits.
+        # The Box-Muller transform of two numbers of 53 bits.
         one, two = ((stream.bits64() >> 11) + 1) / 2**53, (stream.bits64() >> 11) / 2**53
         normal = math.sqrt(-2.0 * math.log(one)) * math.cos(math.tau * two)
         factor = math.exp(min(20.0, self.lognormal.sigma * normal))
@@ -92,9 +92,9 @@ class Delay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hold(msgspec.Struct, frozen=True, kw_only=True):
-    """A breakpoint: the request waits before it is applied, or its answer before it is sent.
+    """A breakpoint: the request waits before it is applied, or the answer before it is sent.
 
-    Somebody lets it go on, edits, answers, drops or closes it; `at_most` lets it go by itself.
+    A test releases, edits, answers, drops or closes it. `at_most` releases it after a time.
     """
 
     SHORT: ClassVar[str] = "phase"
@@ -104,8 +104,8 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Throttle(msgspec.Struct, frozen=True):
-    """`throttle_time_ms` in the answer; with `mute` the client is then really not listened to for
-    that long, as a broker does with a client over its quota (KIP-219).
+    """Sets `throttle_time_ms` in the answer. With `mute` the broker does not read from the client
+    for that time, as with a client over its quota (KIP-219).
     """
 
     SHORT: ClassVar[str] = "by"
@@ -115,8 +115,10 @@ class Throttle(msgspec.Struct, frozen=True):
 
 
 class Slow(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer leaves in slices of `slice_bytes`, at so many bytes a second or with a pause
-    between two slices. Unless told, a slice is what leaves in 100 ms, but 1024 bytes at most.
+    """The answer is sent in slices of `slice_bytes`, at `bytes_per_s` or with a `pause` after each
+    slice.
+
+    By default a slice takes 100 ms, and has at most 1024 bytes.
     """
 
     SHORT: ClassVar[str] = "bytes_per_s"
@@ -150,7 +152,7 @@ class Slow(msgspec.Struct, frozen=True, kw_only=True):
 class TruncateReply(msgspec.Struct, frozen=True, kw_only=True):
     """Only the first `bytes` of the answer are sent, or a `fraction`, under its full size.
 
-    Then the connection is closed or reset, or kept, and the client waits for the rest.
+    Then the connection is closed or reset. With `keep` the client waits for the rest.
     """
 
     SHORT: ClassVar[str] = "fraction"
@@ -160,7 +162,7 @@ class TruncateReply(msgspec.Struct, frozen=True, kw_only=True):
     then: Literal["keep", "close", "reset"] = "close"
 
     def cut(self, size: int) -> int:
-        """How many bytes of a frame of `size` are sent."""
+        """The number of bytes that are sent of a frame of `size`."""
         wanted = round(size * self.fraction) if self.bytes_ is None else self.bytes_
         return min(wanted, size - 1)
 
@@ -168,9 +170,9 @@ class TruncateReply(msgspec.Struct, frozen=True, kw_only=True):
 class CorruptReply(msgspec.Struct, frozen=True, kw_only=True):
     """The frame of the answer is damaged.
 
-    `wrong_size` says some bytes more than follow, `wrong_correlation_id` answers another request,
-    `bit_flips` turns `count` bits behind the correlation id, `garbage` puts noise there, `oversize`
-    announces 2 GiB.
+    `wrong_size` announces more bytes than follow. `wrong_correlation_id` has the id of another
+    request. `bit_flips` inverts `count` bits behind the correlation id. `garbage` replaces them by
+    noise. `oversize` announces 2 GiB.
     """
 
     SHORT: ClassVar[str] = "how"
@@ -188,8 +190,8 @@ class DuplicateReply(msgspec.Struct, frozen=True):
 
 
 class ReorderReplies(msgspec.Struct, frozen=True):
-    """The answer is sent after that of the next request on the connection, if that comes within
-    `patience`.
+    """The answer is sent after the answer to the connection's next request, if that request arrives
+    within `patience`.
     """
 
     SHORT: ClassVar[str] = "patience"
@@ -204,7 +206,7 @@ class Ending(NamedTuple):
 
 
 def ending(then: str) -> Ending | None:
-    """What `keep`, `close` and `reset` mean for the connection; None where it stays."""
+    """The ending of the connection for `close` and `reset`; None for `keep`."""
     return None if then == "keep" else Ending(then == "reset")
 
 
@@ -215,7 +217,7 @@ _OVERSIZE = b"\x7f\xff\xff\xff"
 
 
 def corrupted(frame: bytes, effect: CorruptReply, stream: IdSource) -> bytes:
-    """A copy of an answer's frame, damaged as the effect says."""
+    """A copy of an answer's frame, damaged by the effect."""
     out = bytearray(frame)
     size = int.from_bytes(frame[:4], "big")
     if effect.how == "wrong_size":

@@ -1,4 +1,4 @@
-"""Effects that falsify what a broker says of itself or of the cluster."""
+"""Effects that falsify the versions of a broker or the metadata."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Port = Annotated[int, Range(1, 65535)]
 
 
 class BrokerAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a broker is said to be."""
+    """A false address of a broker."""
 
     node: int
     host: str | None = None

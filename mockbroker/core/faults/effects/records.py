@@ -1,4 +1,4 @@
-"""Effects on the records of a Produce or a Fetch: batches damaged, given twice, or left out."""
+"""Effects on the records of a Produce or a Fetch: damaged, duplicated or hidden batches."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _NO_MAGIC = 9
 
 
 class CorruptBatch(msgspec.Struct, frozen=True):
-    """The first batch of each partition is damaged, in the answer of a Fetch, or on its way in with
-    a Produce: its checksum, its magic, its codec, or its record count (with a right checksum).
+    """The first batch of each partition is damaged, in the answer to a Fetch or in a Produce: its
+    checksum, magic, codec, or record count (with a valid checksum).
     """
 
     SHORT: ClassVar[str] = "how"
@@ -42,7 +42,7 @@ class CorruptBatch(msgspec.Struct, frozen=True):
 
 
 class DuplicateRecords(msgspec.Struct, frozen=True):
-    """Every batch of a Fetch comes `times` times, under the same offsets."""
+    """Every batch of a Fetch is sent `times` times, with the same offsets."""
 
     SHORT: ClassVar[str] = "times"
 
@@ -50,8 +50,8 @@ class DuplicateRecords(msgspec.Struct, frozen=True):
 
 
 class HideRecords(msgspec.Struct, frozen=True, kw_only=True):
-    """Records are missing from a Fetch, as if they had been compacted away: those at `offsets`, or
-    every k-th offset; without either all of them. The log keeps them.
+    """Records are missing from a Fetch, as if compacted: those at `offsets`, or every k-th offset;
+    without either, all. The log keeps them.
     """
 
     SHORT: ClassVar[str] = "offsets"
@@ -70,7 +70,7 @@ class HideRecords(msgspec.Struct, frozen=True, kw_only=True):
 def with_records(
     message: Any, layout: Sequence[RowArray], selection: Selection, change: Callable[[bytes], bytes]
 ) -> Any:
-    """A copy of a Produce or of a Fetch's answer with the records of its partitions changed."""
+    """A copy of a Produce, or of the answer to a Fetch, with changed records."""
     changed = fresh(message)
     for _, partition in selected_partitions(changed, layout, selection):
         records = joined(partition.records)
@@ -80,7 +80,7 @@ def with_records(
 
 
 def joined(records: Any) -> bytes:
-    """The records of a partition as one piece."""
+    """The records of a partition as one buffer."""
     if records is None:
         return b""
     if isinstance(records, bytes | bytearray | memoryview):
@@ -113,7 +113,7 @@ def duplicated(records: bytes, effect: DuplicateRecords) -> bytes:
 
 
 def hidden(records: bytes, effect: HideRecords) -> bytes:
-    """The records without those that are to be hidden; their batches keep their offsets."""
+    """The records without the hidden ones; their batches keep their offsets."""
     return b"".join(_without(header, batch, effect) for header, batch in _batches(records))
 
 
@@ -129,7 +129,7 @@ def _without(header: BatchHeader, batch: memoryview, effect: HideRecords) -> byt
 
 
 def _batches(records: bytes) -> Iterable[tuple[BatchHeader, memoryview]]:
-    """The whole batches; a Fetch may end in the middle of one."""
+    """The whole batches; a Fetch may end within a batch."""
     try:
         yield from split_batches(records)
     except RecordsError:

@@ -1,4 +1,4 @@
-"""Every effect by the name that rules call it by."""
+"""All effects by name."""
 
 from __future__ import annotations
 

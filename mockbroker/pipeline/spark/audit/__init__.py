@@ -61,8 +61,8 @@ def audit(
 ) -> DataFrame:
     """The findings of all runs, with the columns of `Finding`; computed now.
 
-    `progress` is called with each anomaly and its number of findings. Raises
-    KeyError for an anomaly that there is not.
+    `progress` is called with each anomaly and its number of findings. Raises KeyError for an
+    unknown anomaly.
     """
     chosen = {anomaly: RULES[anomaly] for anomaly in anomalies}
     facts.prepare(inputs)

@@ -1,4 +1,4 @@
-"""The audit as a program; `--anomaly` names one that is wanted, and may be said again."""
+"""The audit as a program; `--anomaly` selects one and may be repeated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if __name__ == "__main__":
     asked, rest = parser.parse_known_args()
 
     def audit(inputs: Inputs) -> DataFrame:
-        """Findings of the anomalies that were asked for, or of all."""
+        """Findings of the selected anomalies, or of all."""
         return rules.audit(inputs, asked.anomaly or tuple(ANOMALIES))
 
     main(audit, argv=rest)

@@ -1,7 +1,6 @@
-"""What applications say that they did, held against the journal.
+"""The operations of applications, compared with the journal.
 
-An application names topics, not topic ids: names under which records of several topics stand are
-left out.
+An application names topics, not topic ids. A name that several topics had is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _claims(inputs: Inputs) -> DataFrame:
-    """Operations on topics whose name was only ever that of one."""
+    """Operations on topics whose name only one topic ever had."""
     return inputs.sql("""
         SELECT o.* FROM {operations} o
         LEFT ANTI JOIN (
@@ -29,7 +28,7 @@ def _claims(inputs: Inputs) -> DataFrame:
 
 
 def lost_acknowledged(inputs: Inputs) -> DataFrame:
-    """`lost_write`: what an application had acknowledged, and no log ever held."""
+    """`lost_write`: records that an application had acknowledged, but no log ever held."""
     if not inputs.has("operations"):
         return no_findings(inputs)
     inputs.derive("claims", _claims, checkpoint=True)
@@ -54,7 +53,7 @@ def lost_acknowledged(inputs: Inputs) -> DataFrame:
 
 
 def sent_out_of_order(inputs: Inputs) -> DataFrame:
-    """`non_monotonic_send`: what an application sent later stands earlier."""
+    """`non_monotonic_send`: a record that was sent later has a lower offset."""
     if not inputs.has("operations"):
         return no_findings(inputs)
     inputs.derive("claims", _claims, checkpoint=True)
@@ -92,7 +91,7 @@ def sent_out_of_order(inputs: Inputs) -> DataFrame:
 
 
 def committed_not_processed(inputs: Inputs) -> DataFrame:
-    """Records below what a group committed last that it never processed."""
+    """Unprocessed records below the last committed offset of a group."""
     if not inputs.has("operations"):
         return no_findings(inputs)
     inputs.derive("claims", _claims, checkpoint=True)
@@ -115,7 +114,7 @@ def committed_not_processed(inputs: Inputs) -> DataFrame:
 
 
 def _work(inputs: Inputs) -> DataFrame:
-    """Of each group that processes a partition: where it began, and what it committed last."""
+    """The first and the last committed offset of each group that processes a partition."""
     return inputs.sql("""
         WITH processed AS (
             SELECT run, `group`, topic, partition, min(offset) AS lowest

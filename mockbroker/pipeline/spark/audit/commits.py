@@ -1,4 +1,4 @@
-"""What groups committed: `commit_regression`, `committed_not_read` and `zombie_commit`."""
+"""Commits of groups: `commit_regression`, `committed_not_read` and `zombie_commit`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from mockbroker.pipeline.spark.inputs import Inputs
 
-# By these a coordinator tells a member that it is none any more.
+# The errors of a coordinator for a former member.
 _REFUSALS = (
     "'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'FENCED_INSTANCE_ID', "
     "'FENCED_MEMBER_EPOCH', 'STALE_MEMBER_EPOCH'"
@@ -21,7 +21,7 @@ _REFUSALS = (
 
 
 def _applied(inputs: Inputs) -> DataFrame:
-    """Commits that counted, each with the one before it on the same partition."""
+    """Applied commits, each with the one before it on the same partition."""
     return inputs.sql("""
         SELECT *, lag(offset) OVER line AS before_offset, lag(seq) OVER line AS before_seq
         FROM {commits} WHERE applied
@@ -30,7 +30,7 @@ def _applied(inputs: Inputs) -> DataFrame:
 
 
 def commit_regression(inputs: Inputs) -> DataFrame:
-    """Commits below the one before."""
+    """Commits of a lower offset than the one before."""
     inputs.derive("applied", _applied, checkpoint=True)
     found = inputs.sql("""
         SELECT run, topic, topic_id, partition, offset, `group` AS subject, 'report' AS verdict,
@@ -43,7 +43,7 @@ def commit_regression(inputs: Inputs) -> DataFrame:
 
 
 def committed_not_read(inputs: Inputs) -> DataFrame:
-    """Commits above what the member had been sent, with records between."""
+    """Commits above the member's deliveries, with records between."""
     inputs.derive("applied", _applied, checkpoint=True)
     ranges = inputs.derive("unread_ranges", _unread_ranges, checkpoint=True)
     if not inputs.rows("unread_ranges"):
@@ -84,7 +84,7 @@ def _unread_ranges(inputs: Inputs) -> DataFrame:
 
 
 def zombie_commit(inputs: Inputs) -> DataFrame:
-    """Commits by members of a generation that was over: accepted or refused."""
+    """Commits by members of an ended generation, accepted or refused."""
     found = inputs.sql(f"""
         WITH steps AS (
             SELECT run, `group`, seq, 0 AS is_commit, generation, protocol,

@@ -35,7 +35,7 @@ _SUMS = """
 def findings(frame: DataFrame, anomaly: str, level: str) -> DataFrame:
     """Rows with some of a finding's columns, as whole findings.
 
-    Of findings that are equal but for their details one stays.
+    One of several findings that are equal but for their details stays.
     """
     given = set(frame.columns)
     fixed = {"anomaly": f"'{anomaly}'", "level": f"'{level}'"}
@@ -57,7 +57,7 @@ def no_findings(inputs: Inputs) -> DataFrame:
 
 
 def prepare(inputs: Inputs) -> None:
-    """Derive all that the rules name."""
+    """Derive all frames that the rules name."""
     inputs.derive("unwanted", _unwanted, checkpoint=True)
     inputs.derive("aborted", _aborted, checkpoint=True)
     inputs.derive("acks", _acks)
@@ -69,12 +69,12 @@ def prepare(inputs: Inputs) -> None:
 
 
 def _unwanted(inputs: Inputs) -> DataFrame:
-    """Removals for a reason that nobody wanted."""
+    """Removals for an unwanted reason."""
     return inputs.sql(f"SELECT * FROM {{removals}} WHERE coalesce(reason, '') NOT IN ({_WANTED})")
 
 
 def _aborted(inputs: Inputs) -> DataFrame:
-    """Batches of transactions that were aborted."""
+    """Batches of aborted transactions."""
     return inputs.sql("""
         SELECT DISTINCT b.k, b.append_seq, b.base_offset AS lo, b.last_offset AS hi
         FROM {batches} b
@@ -85,7 +85,7 @@ def _aborted(inputs: Inputs) -> DataFrame:
 
 
 def _acks(inputs: Inputs) -> DataFrame:
-    """For an appended batch, the offsets that an answer acknowledged, to it or to a retry."""
+    """The acknowledged offsets of an appended batch, in its answer or that of a retry."""
     return inputs.sql("""
         SELECT k, append_seq, base_offset AS lo, last_offset AS hi
         FROM {batches} WHERE acknowledged AND append_seq IS NOT NULL
@@ -100,7 +100,7 @@ def _acks(inputs: Inputs) -> DataFrame:
 
 
 def _appends(inputs: Inputs) -> DataFrame:
-    """The records of each append: how many, from where to where, and their checksum."""
+    """The number, offsets and checksum of the records of each append."""
     return inputs.sql(f"""
         SELECT k, append_seq, count(*) AS n, min(offset) AS lo, max(offset) AS hi, {_SUMS}
         FROM (SELECT *, xxhash64(offset, value_hash) AS hash FROM {{records}})
@@ -109,9 +109,9 @@ def _appends(inputs: Inputs) -> DataFrame:
 
 
 def _contiguous(inputs: Inputs) -> DataFrame:
-    """The deliveries of each answer, by how far their offsets are ahead of their positions.
+    """The deliveries of each answer, grouped by offset minus position.
 
-    Within such a row offsets go up one by one, so deliveries need not be looked at one by one.
+    Within such a row offsets increase by one, so single deliveries need no check.
     """
     return inputs.sql(f"""
         SELECT k, response_seq, offset - position AS shift, count(*) AS n,
@@ -123,7 +123,7 @@ def _contiguous(inputs: Inputs) -> DataFrame:
 
 
 def _answers(inputs: Inputs) -> DataFrame:
-    """What each answer brought of a partition; `orderly` if its offsets only go up."""
+    """The deliveries of each answer by partition; `orderly` if their offsets only increase."""
     return inputs.sql("""
         SELECT k, response_seq, sum(n) AS n, min(lo) AS lo, max(hi) AS hi,
                sum(low) AS low, sum(high) AS high, bool_and(orderly) AS orderly
@@ -140,7 +140,7 @@ def _answers(inputs: Inputs) -> DataFrame:
 
 
 def _readings(inputs: Inputs) -> DataFrame:
-    """The rows of `fetches` with what they brought; `brought` is 0 where that is nothing."""
+    """The rows of `fetches` with their deliveries; `brought` is 0 without any."""
     return inputs.sql("""
         SELECT f.run, f.k, f.topic, f.topic_id, f.partition, f.response_seq, f.connection,
                f.read_span, f.start, f.`group`, f.member, f.error,
@@ -154,7 +154,7 @@ def _readings(inputs: Inputs) -> DataFrame:
 
 
 def _pairs(inputs: Inputs) -> DataFrame:
-    """Answers without an error, each with the one before it that it is held against."""
+    """Answers without an error, each with the one before it for comparison."""
     return inputs.sql("""
         SELECT run, k, topic, topic_id, partition, connection, committed, fetch_offset, lo,
                IF(jumped, connection_next, span_next) AS expected,

@@ -23,7 +23,7 @@ RANGE_BITS = 11
 
 
 def prepare(inputs: Inputs) -> None:
-    """Derive the index, and what does not agree with it."""
+    """Derive the index, and the answers that disagree with it."""
     inputs.derive("points", _points, checkpoint=True)
     inputs.derive("buckets", _buckets, checkpoint=True)
     inputs.derive("index", _index, checkpoint=True)
@@ -69,7 +69,7 @@ def _points(inputs: Inputs) -> DataFrame:
 
 
 def _buckets(inputs: Inputs) -> DataFrame:
-    """What lies in the buckets below each."""
+    """The sums of the buckets below each."""
     return inputs.sql("""
         SELECT k, bucket,
                coalesce(sum(n) OVER below, 0) AS n, coalesce(sum(low) OVER below, 0) AS low,
@@ -91,9 +91,9 @@ def _buckets(inputs: Inputs) -> DataFrame:
 
 
 def _index(inputs: Inputs) -> DataFrame:
-    """What lies below each offset at which an answer begins or ends.
+    """The sums below each offset at which an answer begins or ends.
 
-    `straddled` if a batch reaches over it: then the sums have too much.
+    `straddled` if a batch spans the offset: then the sums are too high.
     """
     return inputs.sql("""
         SELECT p.k, p.x, p.n + b.n AS n, p.low + b.low AS low, p.high + b.high AS high,
@@ -115,7 +115,7 @@ def _reused(inputs: Inputs) -> DataFrame:
 
 
 def _doubtful(inputs: Inputs) -> DataFrame:
-    """Answers whose deliveries are not for certain the records of their range."""
+    """Answers whose deliveries may differ from the records of their range."""
     return inputs.sql("""
         SELECT r.k, r.response_seq
         FROM {readings} r
@@ -158,11 +158,11 @@ def _extents(inputs: Inputs) -> DataFrame:
 
 
 def first_missing(inputs: Inputs, ranges: DataFrame, name: str) -> DataFrame:
-    """The ranges of which some record is missing, with the first such as `offset`.
+    """The ranges with a missing record, with the first such as `offset`.
 
     A range has `k`, `a`, `b`, `horizon` (the number of the answer or commit), `committed` (whether
     aborted records may be missing), `answer` (its deliveries are not missing; may be null), and
-    other columns, which stay. Ranges that are equal are one. `name` is that of the checkpoint.
+    other columns, which stay. Equal ranges are one. `name` is that of the checkpoint.
     """
     columns = ", ".join(f"g.`{name}`" for name in ranges.columns)
     spread = inputs.sql(

@@ -1,4 +1,4 @@
-"""What consumers were shown: aborted and dirty reads, skips, steps back, records read again."""
+"""Reads: aborted and dirty reads, skips, steps back, records read again."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _unstable(inputs: Inputs) -> DataFrame:
 
 
 def skip(inputs: Inputs) -> DataFrame:
-    """Answers, and pairs of answers, that led past a record."""
+    """Answers, and pairs of answers, that omitted a record."""
     ranges = inputs.derive("skipped_ranges", _skipped_ranges, checkpoint=True)
     if not inputs.rows("skipped_ranges"):
         return no_findings(inputs)
@@ -97,7 +97,7 @@ def _skipped_ranges(inputs: Inputs) -> DataFrame:
 
 
 def non_monotonic_poll(inputs: Inputs) -> DataFrame:
-    """Answers, and pairs of answers, that led back."""
+    """Answers, and pairs of answers, that went back."""
     inputs.derive("disordered", _disordered, checkpoint=True)
     found = inputs.sql("""
         SELECT run, topic, topic_id, partition, lo AS offset,
@@ -121,7 +121,7 @@ def non_monotonic_poll(inputs: Inputs) -> DataFrame:
 
 
 def _disordered(inputs: Inputs) -> DataFrame:
-    """The deliveries of answers whose offsets do not only go up; all of these are doubtful."""
+    """The deliveries of answers whose offsets do not only increase; all of these are doubtful."""
     return inputs.sql("""
         SELECT d.* FROM {doubtful_deliveries} d
         LEFT SEMI JOIN {readings} r
@@ -130,7 +130,7 @@ def _disordered(inputs: Inputs) -> DataFrame:
 
 
 def read_again(inputs: Inputs) -> DataFrame:
-    """Read spans of a group that began below what the group had had."""
+    """Read spans of a group that began below its earlier deliveries."""
     found = inputs.sql("""
         WITH read_spans AS (
             SELECT run, k, topic, topic_id, partition, `group`, read_span,

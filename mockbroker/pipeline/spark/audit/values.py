@@ -46,7 +46,7 @@ def inconsistent_offset(inputs: Inputs) -> DataFrame:
 
 
 def _suspects(inputs: Inputs) -> DataFrame:
-    """Offsets with several values among what is doubtful and the records there."""
+    """Offsets with several values among doubtful answers and their records."""
     if not inputs.rows("doubtful") and not inputs.rows("reused"):
         return inputs.sql("SELECT k, offset FROM {deliveries} WHERE false")
     inputs.derive("looked_at", _looked_at)
@@ -135,7 +135,7 @@ def _by_sequence(inputs: Inputs) -> DataFrame:
 
 
 def sent(inputs: Inputs) -> DataFrame:
-    """Appended batches with a sequence, whose first record was not thrown out."""
+    """Appended batches with a sequence, except batches whose first record was truncated."""
     return inputs.sql("""
         SELECT b.* FROM {batches} b
         LEFT ANTI JOIN {unwanted} u ON u.k = b.k AND u.seq > b.append_seq

@@ -16,7 +16,7 @@ MARKS = ("log_start_offset", "last_stable_offset", "high_watermark", "log_end_of
 
 
 def order_broken(alias: str = "") -> str:
-    """SQL for the first known mark that is below the known one before it; null: all is well."""
+    """SQL for the first known mark below the known one before it; null if all are in order."""
     prefix = f"{alias}." if alias else ""
     cases = []
     for number, mark in enumerate(MARKS[1:], 1):

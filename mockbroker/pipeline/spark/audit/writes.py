@@ -1,4 +1,4 @@
-"""What producers wrote: `lost_write`, `non_monotonic_send` and `zombie_write`, from the wire."""
+"""Writes of producers: `lost_write`, `non_monotonic_send` and `zombie_write`, from the journal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def lost_write(inputs: Inputs) -> DataFrame:
-    """Acknowledged records that left the log, and nobody wanted that."""
+    """Acknowledged records that left the log for an unwanted reason."""
     if not inputs.has("removals"):
         return no_findings(inputs)
     found = inputs.sql("""
@@ -43,7 +43,7 @@ def lost_write(inputs: Inputs) -> DataFrame:
 
 
 def non_monotonic_send(inputs: Inputs) -> DataFrame:
-    """Batches of one producer that stand in the log in another order than that of sequences."""
+    """Batches of one producer whose order in the log is not that of their sequences."""
     inputs.derive("sent", sent)
     found = inputs.sql("""
         SELECT run, topic, topic_id, partition, base_offset AS offset,
@@ -68,7 +68,7 @@ def non_monotonic_send(inputs: Inputs) -> DataFrame:
 
 
 def zombie_write(inputs: Inputs) -> DataFrame:
-    """Writes of a producer whose id had a higher epoch by then."""
+    """Writes of a producer whose id already had a higher epoch."""
     found = inputs.sql("""
         SELECT b.run, b.topic, b.topic_id, b.partition, b.base_offset AS offset,
                concat('producer:', b.producer_id) AS subject,

@@ -28,7 +28,7 @@ def decompress(data: Buffer, limit: int) -> Buffer:
             out += member.decompress(rest, limit - len(out) + 1)
         except zlib.error as error:
             if not first:
-                break  # like Java's GZIPInputStream: what follows a whole member is let go
+                break  # like Java's GZIPInputStream: bytes behind a whole member are ignored
             raise CompressionError(0, f"gzip: {error}") from None
         if len(out) > limit:
             raise too_large(limit)

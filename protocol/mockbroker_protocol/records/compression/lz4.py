@@ -1,7 +1,7 @@
 """LZ4 frames: magic, descriptor, header checksum, blocks, end mark.
 
-Java's reader accepts independent blocks only (Kafka's Lz4BlockInputStream), so these are what is
-written; linked ones, which other producers send, are read as well.
+Java's reader accepts independent blocks only (Kafka's Lz4BlockInputStream), so these are written.
+Linked blocks, which other producers send, are read as well.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _xerial_blocks(view: memoryview) -> list[tuple[int, int]]:
     pos, end = 0, len(view)
     while pos < end:
         if view[pos : pos + 8] == _XERIAL_MAGIC:
-            # Two version numbers follow, in either byte order; nobody looks at them.
+            # Two version numbers follow, in either byte order; readers ignore them.
             pos += len(_XERIAL_HEADER)
             if pos > end:
                 raise CompressionError(end, "snappy: the stream header is cut")
