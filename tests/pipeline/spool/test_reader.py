@@ -75,7 +75,7 @@ def test_damage_in_the_middle_is_a_gap(tmp_path):
 
 def test_a_spool_without_its_first_file_is_refused(tmp_path):
     put(tmp_path, 0, request(7))
-    with pytest.raises(StoreError, match="its first file is gone"):
+    with pytest.raises(StoreError, match="its first file is missing"):
         list(SpoolReader(tmp_path))
 
 
@@ -88,7 +88,7 @@ def test_a_spool_of_another_format_is_refused(tmp_path):
 def test_what_is_no_spool_is_refused(tmp_path):
     with pytest.raises(StoreError, match="there is no spool"):
         SpoolReader(tmp_path / "nowhere")
-    with pytest.raises(StoreError, match="holds nothing"):
+    with pytest.raises(StoreError, match="is empty"):
         list(SpoolReader(tmp_path))
 
 
