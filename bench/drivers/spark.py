@@ -22,7 +22,6 @@ from typing import Any
 from bench.model import UnavailableError
 from tests.support.maven import ROOT
 
-READY_TIMEOUT_S = 120.0
 RECORDS_A_BATCH = 100
 
 

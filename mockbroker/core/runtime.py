@@ -5,8 +5,7 @@ A state machine that needs no more than these takes the runtime and not the clus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.core.ids import IdSource
@@ -67,15 +66,3 @@ class Runtime:
             observer(event)
         for follow in self.after_event:
             follow(event)
-
-    @contextmanager
-    def caused_by(self, name: str) -> Iterator[None]:
-        """Name the cause of what happens inside, unless a rule or action is the cause already."""
-        if self.cause:
-            yield
-            return
-        self.cause = name
-        try:
-            yield
-        finally:
-            self.cause = ""

@@ -10,401 +10,373 @@ from __future__ import annotations
 from enum import IntEnum
 
 
+def _error(code: int, message: str, *, retriable: bool = False) -> tuple[int, str, bool]:
+    return code, message, retriable
+
+
 class ErrorCode(IntEnum):
     """An error code as it stands in a response (int16)."""
 
     retriable: bool
     message: str
 
-    def __new__(cls, code: int, retriable: int, message: str) -> ErrorCode:
+    def __new__(cls, code: int, message: str, retriable: bool) -> ErrorCode:
         member = int.__new__(cls, code)
         member._value_ = code
-        member.retriable = bool(retriable)
+        member.retriable = retriable
         member.message = message
         return member
 
-    UNKNOWN_SERVER_ERROR = (
-        -1,
-        0,
-        "The server experienced an unexpected error when processing the request.",
+    UNKNOWN_SERVER_ERROR = _error(
+        -1, "The server experienced an unexpected error when processing the request."
     )
-    NONE = 0, 0, "NONE"
-    OFFSET_OUT_OF_RANGE = (
-        1,
-        0,
-        "The requested offset is not within the range of offsets maintained by the server.",
+    NONE = _error(0, "NONE")
+    OFFSET_OUT_OF_RANGE = _error(
+        1, "The requested offset is not within the range of offsets maintained by the server."
     )
-    CORRUPT_MESSAGE = (
+    CORRUPT_MESSAGE = _error(
         2,
-        1,
         "This message has failed its CRC checksum, exceeds the valid size, has a null key for a"
         " compacted topic, or is otherwise corrupt.",
+        retriable=True,
     )
-    UNKNOWN_TOPIC_OR_PARTITION = 3, 1, "This server does not host this topic-partition."
-    INVALID_FETCH_SIZE = 4, 0, "The requested fetch size is invalid."
-    LEADER_NOT_AVAILABLE = (
+    UNKNOWN_TOPIC_OR_PARTITION = _error(
+        3, "This server does not host this topic-partition.", retriable=True
+    )
+    INVALID_FETCH_SIZE = _error(4, "The requested fetch size is invalid.")
+    LEADER_NOT_AVAILABLE = _error(
         5,
-        1,
         "There is no leader for this topic-partition as we are in the middle of a leadership "
         "election.",
+        retriable=True,
     )
-    NOT_LEADER_OR_FOLLOWER = (
+    NOT_LEADER_OR_FOLLOWER = _error(
         6,
-        1,
         "For requests intended only for the leader, this error indicates that the broker is not"
         " the current leader. For requests intended for any replica, this error indicates that "
         "the broker is not a replica of the topic partition.",
+        retriable=True,
     )
-    REQUEST_TIMED_OUT = 7, 1, "The request timed out."
-    BROKER_NOT_AVAILABLE = 8, 0, "The broker is not available."
-    REPLICA_NOT_AVAILABLE = (
+    REQUEST_TIMED_OUT = _error(7, "The request timed out.", retriable=True)
+    BROKER_NOT_AVAILABLE = _error(8, "The broker is not available.")
+    REPLICA_NOT_AVAILABLE = _error(
         9,
-        1,
         "The replica is not available for the requested topic-partition. Produce/Fetch requests"
         " and other requests intended only for the leader or follower return "
         "NOT_LEADER_OR_FOLLOWER if the broker is not a replica of the topic-partition.",
+        retriable=True,
     )
-    MESSAGE_TOO_LARGE = (
+    MESSAGE_TOO_LARGE = _error(
         10,
-        0,
         "The request included a message larger than the max message size the server will accept.",
     )
-    STALE_CONTROLLER_EPOCH = 11, 0, "The controller moved to another broker."
-    OFFSET_METADATA_TOO_LARGE = 12, 0, "The metadata field of the offset request was too large."
-    NETWORK_EXCEPTION = 13, 1, "The server disconnected before a response was received."
-    COORDINATOR_LOAD_IN_PROGRESS = (
-        14,
-        1,
-        "The coordinator is loading and hence can't process requests.",
+    STALE_CONTROLLER_EPOCH = _error(11, "The controller moved to another broker.")
+    OFFSET_METADATA_TOO_LARGE = _error(
+        12, "The metadata field of the offset request was too large."
     )
-    COORDINATOR_NOT_AVAILABLE = 15, 1, "The coordinator is not available."
-    NOT_COORDINATOR = 16, 1, "This is not the correct coordinator."
-    INVALID_TOPIC_EXCEPTION = (
-        17,
-        0,
-        "The request attempted to perform an operation on an invalid topic.",
+    NETWORK_EXCEPTION = _error(
+        13, "The server disconnected before a response was received.", retriable=True
     )
-    RECORD_LIST_TOO_LARGE = (
+    COORDINATOR_LOAD_IN_PROGRESS = _error(
+        14, "The coordinator is loading and hence can't process requests.", retriable=True
+    )
+    COORDINATOR_NOT_AVAILABLE = _error(15, "The coordinator is not available.", retriable=True)
+    NOT_COORDINATOR = _error(16, "This is not the correct coordinator.", retriable=True)
+    INVALID_TOPIC_EXCEPTION = _error(
+        17, "The request attempted to perform an operation on an invalid topic."
+    )
+    RECORD_LIST_TOO_LARGE = _error(
         18,
-        0,
         "The request included message batch larger than the configured segment size on the server.",
     )
-    NOT_ENOUGH_REPLICAS = (
+    NOT_ENOUGH_REPLICAS = _error(
         19,
-        1,
         "Messages are rejected since there are fewer in-sync replicas than required.",
+        retriable=True,
     )
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND = (
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = _error(
         20,
-        1,
         "Messages are written to the log, but to fewer in-sync replicas than required.",
+        retriable=True,
     )
-    INVALID_REQUIRED_ACKS = 21, 0, "Produce request specified an invalid value for required acks."
-    ILLEGAL_GENERATION = 22, 0, "Specified group generation id is not valid."
-    INCONSISTENT_GROUP_PROTOCOL = (
+    INVALID_REQUIRED_ACKS = _error(
+        21, "Produce request specified an invalid value for required acks."
+    )
+    ILLEGAL_GENERATION = _error(22, "Specified group generation id is not valid.")
+    INCONSISTENT_GROUP_PROTOCOL = _error(
         23,
-        0,
         "The group member's supported protocols are incompatible with those of existing members"
         " or first group member tried to join with empty protocol type or empty protocol list.",
     )
-    INVALID_GROUP_ID = 24, 0, "The group id is invalid."
-    UNKNOWN_MEMBER_ID = 25, 0, "The coordinator is not aware of this member."
-    INVALID_SESSION_TIMEOUT = (
+    INVALID_GROUP_ID = _error(24, "The group id is invalid.")
+    UNKNOWN_MEMBER_ID = _error(25, "The coordinator is not aware of this member.")
+    INVALID_SESSION_TIMEOUT = _error(
         26,
-        0,
         "The session timeout is not within the range allowed by the broker (as configured by "
         "group.min.session.timeout.ms and group.max.session.timeout.ms).",
     )
-    REBALANCE_IN_PROGRESS = 27, 0, "The group is rebalancing, so a rejoin is needed."
-    INVALID_COMMIT_OFFSET_SIZE = 28, 0, "The committing offset data size is not valid."
-    TOPIC_AUTHORIZATION_FAILED = 29, 0, "Topic authorization failed."
-    GROUP_AUTHORIZATION_FAILED = 30, 0, "Group authorization failed."
-    CLUSTER_AUTHORIZATION_FAILED = 31, 0, "Cluster authorization failed."
-    INVALID_TIMESTAMP = 32, 0, "The timestamp of the message is out of acceptable range."
-    UNSUPPORTED_SASL_MECHANISM = 33, 0, "The broker does not support the requested SASL mechanism."
-    ILLEGAL_SASL_STATE = 34, 0, "Request is not valid given the current SASL state."
-    UNSUPPORTED_VERSION = 35, 0, "The version of API is not supported."
-    TOPIC_ALREADY_EXISTS = 36, 0, "Topic with this name already exists."
-    INVALID_PARTITIONS = 37, 0, "Number of partitions is below 1."
-    INVALID_REPLICATION_FACTOR = (
-        38,
-        0,
-        "Replication factor is below 1 or larger than the number of available brokers.",
+    REBALANCE_IN_PROGRESS = _error(27, "The group is rebalancing, so a rejoin is needed.")
+    INVALID_COMMIT_OFFSET_SIZE = _error(28, "The committing offset data size is not valid.")
+    TOPIC_AUTHORIZATION_FAILED = _error(29, "Topic authorization failed.")
+    GROUP_AUTHORIZATION_FAILED = _error(30, "Group authorization failed.")
+    CLUSTER_AUTHORIZATION_FAILED = _error(31, "Cluster authorization failed.")
+    INVALID_TIMESTAMP = _error(32, "The timestamp of the message is out of acceptable range.")
+    UNSUPPORTED_SASL_MECHANISM = _error(
+        33, "The broker does not support the requested SASL mechanism."
     )
-    INVALID_REPLICA_ASSIGNMENT = 39, 0, "Replica assignment is invalid."
-    INVALID_CONFIG = 40, 0, "Configuration is invalid."
-    NOT_CONTROLLER = 41, 1, "This is not the correct controller for this cluster."
-    INVALID_REQUEST = (
+    ILLEGAL_SASL_STATE = _error(34, "Request is not valid given the current SASL state.")
+    UNSUPPORTED_VERSION = _error(35, "The version of API is not supported.")
+    TOPIC_ALREADY_EXISTS = _error(36, "Topic with this name already exists.")
+    INVALID_PARTITIONS = _error(37, "Number of partitions is below 1.")
+    INVALID_REPLICATION_FACTOR = _error(
+        38, "Replication factor is below 1 or larger than the number of available brokers."
+    )
+    INVALID_REPLICA_ASSIGNMENT = _error(39, "Replica assignment is invalid.")
+    INVALID_CONFIG = _error(40, "Configuration is invalid.")
+    NOT_CONTROLLER = _error(
+        41, "This is not the correct controller for this cluster.", retriable=True
+    )
+    INVALID_REQUEST = _error(
         42,
-        0,
         "This most likely occurs because of a request being malformed by the client library or "
         "the message was sent to an incompatible broker. See the broker logs for more details.",
     )
-    UNSUPPORTED_FOR_MESSAGE_FORMAT = (
-        43,
-        0,
-        "The message format version on the broker does not support the request.",
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = _error(
+        43, "The message format version on the broker does not support the request."
     )
-    POLICY_VIOLATION = 44, 0, "Request parameters do not satisfy the configured policy."
-    OUT_OF_ORDER_SEQUENCE_NUMBER = 45, 0, "The broker received an out of order sequence number."
-    DUPLICATE_SEQUENCE_NUMBER = 46, 0, "The broker received a duplicate sequence number."
-    INVALID_PRODUCER_EPOCH = 47, 0, "Producer attempted to produce with an old epoch."
-    INVALID_TXN_STATE = (
-        48,
-        0,
-        "The producer attempted a transactional operation in an invalid state.",
+    POLICY_VIOLATION = _error(44, "Request parameters do not satisfy the configured policy.")
+    OUT_OF_ORDER_SEQUENCE_NUMBER = _error(
+        45, "The broker received an out of order sequence number."
     )
-    INVALID_PRODUCER_ID_MAPPING = (
+    DUPLICATE_SEQUENCE_NUMBER = _error(46, "The broker received a duplicate sequence number.")
+    INVALID_PRODUCER_EPOCH = _error(47, "Producer attempted to produce with an old epoch.")
+    INVALID_TXN_STATE = _error(
+        48, "The producer attempted a transactional operation in an invalid state."
+    )
+    INVALID_PRODUCER_ID_MAPPING = _error(
         49,
-        0,
         "The producer attempted to use a producer id which is not currently assigned to its "
         "transactional id.",
     )
-    INVALID_TRANSACTION_TIMEOUT = (
+    INVALID_TRANSACTION_TIMEOUT = _error(
         50,
-        0,
         "The transaction timeout is larger than the maximum value allowed by the broker (as "
         "configured by transaction.max.timeout.ms).",
     )
-    CONCURRENT_TRANSACTIONS = (
+    CONCURRENT_TRANSACTIONS = _error(
         51,
-        1,
         "The producer attempted to update a transaction while another concurrent operation on "
         "the same transaction was ongoing.",
+        retriable=True,
     )
-    TRANSACTION_COORDINATOR_FENCED = (
+    TRANSACTION_COORDINATOR_FENCED = _error(
         52,
-        0,
         "Indicates that the transaction coordinator sending a WriteTxnMarker is no longer the "
         "current coordinator for a given producer.",
     )
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53, 0, "Transactional Id authorization failed."
-    SECURITY_DISABLED = 54, 0, "Security features are disabled."
-    OPERATION_NOT_ATTEMPTED = (
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = _error(53, "Transactional Id authorization failed.")
+    SECURITY_DISABLED = _error(54, "Security features are disabled.")
+    OPERATION_NOT_ATTEMPTED = _error(
         55,
-        0,
         "The broker did not attempt to execute this operation. This may happen for batched RPCs"
         " where some operations in the batch failed, causing the broker to respond without "
         "trying the rest.",
     )
-    KAFKA_STORAGE_ERROR = 56, 1, "Disk error when trying to access log file on the disk."
-    LOG_DIR_NOT_FOUND = 57, 0, "The user-specified log directory is not found in the broker config."
-    SASL_AUTHENTICATION_FAILED = 58, 0, "SASL Authentication failed."
-    UNKNOWN_PRODUCER_ID = (
+    KAFKA_STORAGE_ERROR = _error(
+        56, "Disk error when trying to access log file on the disk.", retriable=True
+    )
+    LOG_DIR_NOT_FOUND = _error(
+        57, "The user-specified log directory is not found in the broker config."
+    )
+    SASL_AUTHENTICATION_FAILED = _error(58, "SASL Authentication failed.")
+    UNKNOWN_PRODUCER_ID = _error(
         59,
-        0,
         "This exception is raised by the broker if it could not locate the producer metadata "
         "associated with the producerId in question. This could happen if, for instance, the "
         "producer's records were deleted because their retention time had elapsed. Once the "
         "last records of the producerId are removed, the producer's metadata is removed from "
         "the broker, and future appends by the producer will return this exception.",
     )
-    REASSIGNMENT_IN_PROGRESS = 60, 0, "A partition reassignment is in progress."
-    DELEGATION_TOKEN_AUTH_DISABLED = 61, 0, "Delegation Token feature is not enabled."
-    DELEGATION_TOKEN_NOT_FOUND = 62, 0, "Delegation Token is not found on server."
-    DELEGATION_TOKEN_OWNER_MISMATCH = 63, 0, "Specified Principal is not valid Owner/Renewer."
-    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = (
+    REASSIGNMENT_IN_PROGRESS = _error(60, "A partition reassignment is in progress.")
+    DELEGATION_TOKEN_AUTH_DISABLED = _error(61, "Delegation Token feature is not enabled.")
+    DELEGATION_TOKEN_NOT_FOUND = _error(62, "Delegation Token is not found on server.")
+    DELEGATION_TOKEN_OWNER_MISMATCH = _error(63, "Specified Principal is not valid Owner/Renewer.")
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = _error(
         64,
-        0,
         "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on "
         "delegation token authenticated channels.",
     )
-    DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65, 0, "Delegation Token authorization failed."
-    DELEGATION_TOKEN_EXPIRED = 66, 0, "Delegation Token is expired."
-    INVALID_PRINCIPAL_TYPE = 67, 0, "Supplied principalType is not supported."
-    NON_EMPTY_GROUP = 68, 0, "The group is not empty."
-    GROUP_ID_NOT_FOUND = 69, 0, "The group id does not exist."
-    FETCH_SESSION_ID_NOT_FOUND = 70, 1, "The fetch session ID was not found."
-    INVALID_FETCH_SESSION_EPOCH = 71, 1, "The fetch session epoch is invalid."
-    LISTENER_NOT_FOUND = (
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED = _error(65, "Delegation Token authorization failed.")
+    DELEGATION_TOKEN_EXPIRED = _error(66, "Delegation Token is expired.")
+    INVALID_PRINCIPAL_TYPE = _error(67, "Supplied principalType is not supported.")
+    NON_EMPTY_GROUP = _error(68, "The group is not empty.")
+    GROUP_ID_NOT_FOUND = _error(69, "The group id does not exist.")
+    FETCH_SESSION_ID_NOT_FOUND = _error(70, "The fetch session ID was not found.", retriable=True)
+    INVALID_FETCH_SESSION_EPOCH = _error(71, "The fetch session epoch is invalid.", retriable=True)
+    LISTENER_NOT_FOUND = _error(
         72,
-        1,
         "There is no listener on the leader broker that matches the listener on which metadata "
         "request was processed.",
+        retriable=True,
     )
-    TOPIC_DELETION_DISABLED = 73, 0, "Topic deletion is disabled."
-    FENCED_LEADER_EPOCH = (
-        74,
-        1,
-        "The leader epoch in the request is older than the epoch on the broker.",
+    TOPIC_DELETION_DISABLED = _error(73, "Topic deletion is disabled.")
+    FENCED_LEADER_EPOCH = _error(
+        74, "The leader epoch in the request is older than the epoch on the broker.", retriable=True
     )
-    UNKNOWN_LEADER_EPOCH = (
-        75,
-        1,
-        "The leader epoch in the request is newer than the epoch on the broker.",
+    UNKNOWN_LEADER_EPOCH = _error(
+        75, "The leader epoch in the request is newer than the epoch on the broker.", retriable=True
     )
-    UNSUPPORTED_COMPRESSION_TYPE = (
-        76,
-        0,
-        "The requesting client does not support the compression type of given partition.",
+    UNSUPPORTED_COMPRESSION_TYPE = _error(
+        76, "The requesting client does not support the compression type of given partition."
     )
-    STALE_BROKER_EPOCH = 77, 0, "Broker epoch has changed."
-    OFFSET_NOT_AVAILABLE = (
+    STALE_BROKER_EPOCH = _error(77, "Broker epoch has changed.")
+    OFFSET_NOT_AVAILABLE = _error(
         78,
-        1,
         "The leader high watermark has not caught up from a recent leader election so the "
         "offsets cannot be guaranteed to be monotonically increasing.",
+        retriable=True,
     )
-    MEMBER_ID_REQUIRED = (
+    MEMBER_ID_REQUIRED = _error(
         79,
-        0,
         "The group member needs to have a valid member id before actually entering a consumer "
         "group.",
     )
-    PREFERRED_LEADER_NOT_AVAILABLE = 80, 1, "The preferred leader was not available."
-    GROUP_MAX_SIZE_REACHED = 81, 0, "The group has reached its maximum size."
-    FENCED_INSTANCE_ID = (
+    PREFERRED_LEADER_NOT_AVAILABLE = _error(
+        80, "The preferred leader was not available.", retriable=True
+    )
+    GROUP_MAX_SIZE_REACHED = _error(81, "The group has reached its maximum size.")
+    FENCED_INSTANCE_ID = _error(
         82,
-        0,
         "The broker rejected this static consumer since another consumer with the same "
         "group.instance.id has registered with a different member.id.",
     )
-    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, 1, "Eligible topic partition leaders are not available."
-    ELECTION_NOT_NEEDED = 84, 1, "Leader election not needed for topic partition."
-    NO_REASSIGNMENT_IN_PROGRESS = 85, 0, "No partition reassignment is in progress."
-    GROUP_SUBSCRIBED_TO_TOPIC = (
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = _error(
+        83, "Eligible topic partition leaders are not available.", retriable=True
+    )
+    ELECTION_NOT_NEEDED = _error(
+        84, "Leader election not needed for topic partition.", retriable=True
+    )
+    NO_REASSIGNMENT_IN_PROGRESS = _error(85, "No partition reassignment is in progress.")
+    GROUP_SUBSCRIBED_TO_TOPIC = _error(
         86,
-        0,
         "Deleting offsets of a topic is forbidden while the consumer group is actively "
         "subscribed to it.",
     )
-    INVALID_RECORD = (
-        87,
-        0,
-        "This record has failed the validation on broker and hence will be rejected.",
+    INVALID_RECORD = _error(
+        87, "This record has failed the validation on broker and hence will be rejected."
     )
-    UNSTABLE_OFFSET_COMMIT = 88, 1, "There are unstable offsets that need to be cleared."
-    THROTTLING_QUOTA_EXCEEDED = 89, 1, "The throttling quota has been exceeded."
-    PRODUCER_FENCED = (
-        90,
-        0,
-        "There is a newer producer with the same transactionalId which fences the current one.",
+    UNSTABLE_OFFSET_COMMIT = _error(
+        88, "There are unstable offsets that need to be cleared.", retriable=True
     )
-    RESOURCE_NOT_FOUND = 91, 0, "A request illegally referred to a resource that does not exist."
-    DUPLICATE_RESOURCE = 92, 0, "A request illegally referred to the same resource twice."
-    UNACCEPTABLE_CREDENTIAL = (
-        93,
-        0,
-        "Requested credential would not meet criteria for acceptability.",
+    THROTTLING_QUOTA_EXCEEDED = _error(
+        89, "The throttling quota has been exceeded.", retriable=True
     )
-    INCONSISTENT_VOTER_SET = (
+    PRODUCER_FENCED = _error(
+        90, "There is a newer producer with the same transactionalId which fences the current one."
+    )
+    RESOURCE_NOT_FOUND = _error(
+        91, "A request illegally referred to a resource that does not exist."
+    )
+    DUPLICATE_RESOURCE = _error(92, "A request illegally referred to the same resource twice.")
+    UNACCEPTABLE_CREDENTIAL = _error(
+        93, "Requested credential would not meet criteria for acceptability."
+    )
+    INCONSISTENT_VOTER_SET = _error(
         94,
-        0,
         "Indicates that the either the sender or recipient of a voter-only request is not one "
         "of the expected voters.",
     )
-    INVALID_UPDATE_VERSION = 95, 0, "The given update version was invalid."
-    FEATURE_UPDATE_FAILED = (
-        96,
-        0,
-        "Unable to update finalized features due to an unexpected server error.",
+    INVALID_UPDATE_VERSION = _error(95, "The given update version was invalid.")
+    FEATURE_UPDATE_FAILED = _error(
+        96, "Unable to update finalized features due to an unexpected server error."
     )
-    PRINCIPAL_DESERIALIZATION_FAILURE = (
+    PRINCIPAL_DESERIALIZATION_FAILURE = _error(
         97,
-        0,
         "Request principal deserialization failed during forwarding. This indicates an internal"
         " error on the broker cluster security setup.",
     )
-    SNAPSHOT_NOT_FOUND = 98, 0, "Requested snapshot was not found."
-    POSITION_OUT_OF_RANGE = (
+    SNAPSHOT_NOT_FOUND = _error(98, "Requested snapshot was not found.")
+    POSITION_OUT_OF_RANGE = _error(
         99,
-        0,
         "Requested position is not greater than or equal to zero, and less than the size of the"
         " snapshot.",
     )
-    UNKNOWN_TOPIC_ID = 100, 1, "This server does not host this topic ID."
-    DUPLICATE_BROKER_REGISTRATION = 101, 0, "This broker ID is already in use."
-    BROKER_ID_NOT_REGISTERED = 102, 0, "The given broker ID was not registered."
-    INCONSISTENT_TOPIC_ID = 103, 1, "The log's topic ID did not match the topic ID in the request."
-    INCONSISTENT_CLUSTER_ID = (
-        104,
-        0,
-        "The clusterId in the request does not match that found on the server.",
+    UNKNOWN_TOPIC_ID = _error(100, "This server does not host this topic ID.", retriable=True)
+    DUPLICATE_BROKER_REGISTRATION = _error(101, "This broker ID is already in use.")
+    BROKER_ID_NOT_REGISTERED = _error(102, "The given broker ID was not registered.")
+    INCONSISTENT_TOPIC_ID = _error(
+        103, "The log's topic ID did not match the topic ID in the request.", retriable=True
     )
-    TRANSACTIONAL_ID_NOT_FOUND = 105, 0, "The transactionalId could not be found."
-    FETCH_SESSION_TOPIC_ID_ERROR = (
-        106,
-        1,
-        "The fetch session encountered inconsistent topic ID usage.",
+    INCONSISTENT_CLUSTER_ID = _error(
+        104, "The clusterId in the request does not match that found on the server."
     )
-    INELIGIBLE_REPLICA = 107, 0, "The new ISR contains at least one ineligible replica."
-    NEW_LEADER_ELECTED = (
+    TRANSACTIONAL_ID_NOT_FOUND = _error(105, "The transactionalId could not be found.")
+    FETCH_SESSION_TOPIC_ID_ERROR = _error(
+        106, "The fetch session encountered inconsistent topic ID usage.", retriable=True
+    )
+    INELIGIBLE_REPLICA = _error(107, "The new ISR contains at least one ineligible replica.")
+    NEW_LEADER_ELECTED = _error(
         108,
-        0,
         "The AlterPartition request successfully updated the partition state but the leader has"
         " changed.",
     )
-    OFFSET_MOVED_TO_TIERED_STORAGE = 109, 0, "The requested offset is moved to tiered storage."
-    FENCED_MEMBER_EPOCH = (
+    OFFSET_MOVED_TO_TIERED_STORAGE = _error(109, "The requested offset is moved to tiered storage.")
+    FENCED_MEMBER_EPOCH = _error(
         110,
-        0,
         "The member epoch is fenced by the group coordinator. The member must abandon all its "
         "partitions and rejoin.",
     )
-    UNRELEASED_INSTANCE_ID = (
+    UNRELEASED_INSTANCE_ID = _error(
         111,
-        0,
         "The instance ID is still used by another member in the consumer group. That member "
         "must leave first.",
     )
-    UNSUPPORTED_ASSIGNOR = (
-        112,
-        0,
-        "The assignor or its version range is not supported by the consumer group.",
+    UNSUPPORTED_ASSIGNOR = _error(
+        112, "The assignor or its version range is not supported by the consumer group."
     )
-    STALE_MEMBER_EPOCH = (
+    STALE_MEMBER_EPOCH = _error(
         113,
-        0,
         "The member epoch is stale. The member must retry after receiving its updated member "
         "epoch via the ConsumerGroupHeartbeat API.",
     )
-    MISMATCHED_ENDPOINT_TYPE = 114, 0, "The request was sent to an endpoint of the wrong type."
-    UNSUPPORTED_ENDPOINT_TYPE = 115, 0, "This endpoint type is not supported yet."
-    UNKNOWN_CONTROLLER_ID = 116, 0, "This controller ID is not known."
-    UNKNOWN_SUBSCRIPTION_ID = (
-        117,
-        0,
-        "Client sent a push telemetry request with an invalid or outdated subscription ID.",
+    MISMATCHED_ENDPOINT_TYPE = _error(114, "The request was sent to an endpoint of the wrong type.")
+    UNSUPPORTED_ENDPOINT_TYPE = _error(115, "This endpoint type is not supported yet.")
+    UNKNOWN_CONTROLLER_ID = _error(116, "This controller ID is not known.")
+    UNKNOWN_SUBSCRIPTION_ID = _error(
+        117, "Client sent a push telemetry request with an invalid or outdated subscription ID."
     )
-    TELEMETRY_TOO_LARGE = (
+    TELEMETRY_TOO_LARGE = _error(
         118,
-        0,
         "Client sent a push telemetry request larger than the maximum size the broker will accept.",
     )
-    INVALID_REGISTRATION = (
-        119,
-        0,
-        "The controller has considered the broker registration to be invalid.",
+    INVALID_REGISTRATION = _error(
+        119, "The controller has considered the broker registration to be invalid."
     )
-    TRANSACTION_ABORTABLE = (
+    TRANSACTION_ABORTABLE = _error(
         120,
-        0,
         "The server encountered an error with the transaction. The client can abort the "
         "transaction to continue using this transactional ID.",
     )
-    INVALID_RECORD_STATE = (
-        121,
-        0,
-        "The record state is invalid. The acknowledgement of delivery could not be completed.",
+    INVALID_RECORD_STATE = _error(
+        121, "The record state is invalid. The acknowledgement of delivery could not be completed."
     )
-    SHARE_SESSION_NOT_FOUND = 122, 1, "The share session was not found."
-    INVALID_SHARE_SESSION_EPOCH = 123, 1, "The share session epoch is invalid."
-    FENCED_STATE_EPOCH = (
+    SHARE_SESSION_NOT_FOUND = _error(122, "The share session was not found.", retriable=True)
+    INVALID_SHARE_SESSION_EPOCH = _error(123, "The share session epoch is invalid.", retriable=True)
+    FENCED_STATE_EPOCH = _error(
         124,
-        0,
         "The share coordinator rejected the request because the share-group state epoch did not"
         " match.",
     )
-    INVALID_VOTER_KEY = 125, 0, "The voter key doesn't match the receiving replica's key."
-    DUPLICATE_VOTER = 126, 0, "The voter is already part of the set of voters."
-    VOTER_NOT_FOUND = 127, 0, "The voter is not part of the set of voters."
-    INVALID_REGULAR_EXPRESSION = 128, 0, "The regular expression is not valid."
-    REBOOTSTRAP_REQUIRED = (
-        129,
-        0,
-        "Client metadata is stale. The client should rebootstrap to obtain new metadata.",
+    INVALID_VOTER_KEY = _error(125, "The voter key doesn't match the receiving replica's key.")
+    DUPLICATE_VOTER = _error(126, "The voter is already part of the set of voters.")
+    VOTER_NOT_FOUND = _error(127, "The voter is not part of the set of voters.")
+    INVALID_REGULAR_EXPRESSION = _error(128, "The regular expression is not valid.")
+    REBOOTSTRAP_REQUIRED = _error(
+        129, "Client metadata is stale. The client should rebootstrap to obtain new metadata."
     )
-    STREAMS_INVALID_TOPOLOGY = 130, 0, "The supplied topology is invalid."
-    STREAMS_INVALID_TOPOLOGY_EPOCH = 131, 0, "The supplied topology epoch is invalid."
-    STREAMS_TOPOLOGY_FENCED = 132, 0, "The supplied topology epoch is outdated."
-    SHARE_SESSION_LIMIT_REACHED = 133, 1, "The limit of share sessions has been reached."
+    STREAMS_INVALID_TOPOLOGY = _error(130, "The supplied topology is invalid.")
+    STREAMS_INVALID_TOPOLOGY_EPOCH = _error(131, "The supplied topology epoch is invalid.")
+    STREAMS_TOPOLOGY_FENCED = _error(132, "The supplied topology epoch is outdated.")
+    SHARE_SESSION_LIMIT_REACHED = _error(
+        133, "The limit of share sessions has been reached.", retriable=True
+    )

@@ -16,10 +16,6 @@ from mockbroker_protocol.types import Buffer
 FRAME_BYTES_MAX = 104_857_600
 """Kafka's default of socket.request.max.bytes."""
 
-SIZE_BYTES = 4
-REQUEST_BYTES_MIN = 10
-"""The smallest request header: key, version, correlation id, null client id."""
-
 _SIZE = Struct(">i")
 _SIZE_AND_CORRELATION = Struct(">ii")
 _SIZE_AND_FLEXIBLE_HEADER = Struct(">iix")

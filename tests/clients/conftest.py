@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.librdkafka import create_topic
 from tests.support.real_kafka import SHARED_CONFIGS
 from tests.support.transactional_clients import Tours
 from tests.support.watched import kafka, log
@@ -54,3 +55,17 @@ def tours() -> Iterator[Tours]:
 def name() -> str:
     """A name for a topic or a group that no other test has."""
     return f"python-{next(_numbers)}"
+
+
+@pytest.fixture
+def topic(bootstrap_servers: str, name: str) -> str:
+    """A topic of one partition."""
+    create_topic(bootstrap_servers, name)
+    return name
+
+
+@pytest.fixture
+def wide_topic(bootstrap_servers: str, name: str) -> str:
+    """A topic of four partitions."""
+    create_topic(bootstrap_servers, name, 4)
+    return name

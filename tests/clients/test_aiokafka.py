@@ -38,20 +38,6 @@ from tests.support.librdkafka import create_topic, delete_records
 TEN = [str(n) for n in range(10)]
 
 
-@pytest.fixture
-def topic(bootstrap_servers: str, name: str) -> str:
-    """A topic of one partition."""
-    create_topic(bootstrap_servers, name)
-    return name
-
-
-@pytest.fixture
-def wide_topic(bootstrap_servers: str, name: str) -> str:
-    """A topic of four partitions."""
-    create_topic(bootstrap_servers, name, 4)
-    return name
-
-
 # -- producing -------------------------------------------------------------------------------------
 
 

@@ -36,13 +36,6 @@ from tests.support.librdkafka import (
 TEN = [str(n) for n in range(10)]
 
 
-@pytest.fixture
-def topic(bootstrap_servers: str, name: str) -> str:
-    """A topic of one partition."""
-    create_topic(bootstrap_servers, name)
-    return name
-
-
 # -- producing -------------------------------------------------------------------------------------
 
 

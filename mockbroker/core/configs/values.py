@@ -216,18 +216,14 @@ class ClusterConfigs:
 class TopicConfigs:
     """The configs in force for one topic, typed, as attributes (dots become underscores).
 
+    Every topic config is one. Those that are read in the code are declared here, with their types.
     Holders may keep the object: a change of the topic's or the brokers' configs is seen in place.
     """
 
     cleanup_policy: tuple[str, ...]
-    compression_gzip_level: int
-    compression_lz4_level: int
     compression_type: str
-    compression_zstd_level: int
     delete_retention_ms: int
-    file_delete_delay_ms: int
     flush_messages: int
-    flush_ms: int
     index_interval_bytes: int
     internal_segment_bytes: int | None
     max_compaction_lag_ms: int
@@ -243,7 +239,6 @@ class TopicConfigs:
     retention_ms: int
     segment_bytes: int
     segment_index_bytes: int
-    segment_jitter_ms: int
     segment_ms: int
     unclean_leader_election_enable: bool
     compacted: bool  # cleanup.policy contains compact

@@ -47,5 +47,4 @@ def bits(*operations: Operation) -> int:
 
 
 TOPIC_OPERATIONS = bits(*SUPPORTED[ResourceType.TOPIC])
-GROUP_OPERATIONS = bits(*SUPPORTED[ResourceType.GROUP])
 CLUSTER_OPERATIONS = bits(*SUPPORTED[ResourceType.CLUSTER])

@@ -26,7 +26,6 @@ from mockbroker.core.log.segments import Segments
 from mockbroker.core.log.stored import ALL, Stored
 from mockbroker.core.snapshot.image import LogImage
 
-_SIZE_AT = 8
 _SIZE_OVERHEAD = 12
 _BATCH_BYTES_MIN = 61
 _HEAD = struct.Struct(">qi")  # base offset, length

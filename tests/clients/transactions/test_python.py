@@ -10,15 +10,8 @@ import time
 import pytest
 from confluent_kafka import TopicPartition
 
-from tests.support.librdkafka import TIMEOUT_S, create_topic, open_consumer, poll, values
+from tests.support.librdkafka import TIMEOUT_S, open_consumer, poll, values
 from tests.support.python_transactions import Failed, Fenced, Make
-
-
-@pytest.fixture
-def topic(bootstrap_servers: str, name: str) -> str:
-    """A topic of one partition."""
-    create_topic(bootstrap_servers, name)
-    return name
 
 
 def ends(bootstrap: str, topic: str) -> tuple[int, int]:
