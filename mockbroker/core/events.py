@@ -200,6 +200,7 @@ class MarkerWritten(Event, frozen=True, gc=False):
     topic: str
     topic_id: str
     partition: int
+    leader_epoch: int
     offset: int
     producer_id: int
     producer_epoch: int

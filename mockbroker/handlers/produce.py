@@ -223,6 +223,7 @@ def _append_all(
                 ctx.seq,
                 partition.topic.name,
                 partition.index,
+                partition.leader_epoch,
                 result.base_offset,
                 entry.header,
             )

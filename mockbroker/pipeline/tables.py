@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 # Grows with every change that breaks a reader of older tables.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class Column(NamedTuple):
@@ -95,6 +95,7 @@ _BATCHES = _table(
     ("connection", "int64", ""),
     ("client_id", "string", ""),
     *_PLACE,
+    ("leader_epoch", "int32", "of the append; null: not appended by this request"),
     ("base_offset", "int64", "where it stands in the log; null: refused or unknown"),
     ("last_offset", "int64", "of its last record"),
     ("records", "int32", "how many"),
@@ -231,6 +232,7 @@ _MARKERS = _table(
     ("seq", "int64", ""),
     *_TIMES,
     *_PLACE,
+    ("leader_epoch", "int32", "of the leader that wrote it"),
     ("offset", "int64", ""),
     ("producer_id", "int64", ""),
     ("producer_epoch", "int16", ""),

@@ -223,10 +223,16 @@ class StreamRun(trio.abc.Instrument):
         world.digest.add(now_ms, client.name, answer)
 
     def _judge_silence(self, client: SimulatedClient, call: Call, since_ms: int) -> None:
-        """A broker that ran all the time should have answered, unless a rule may have kept it."""
+        """A broker that ran all the time should have answered, unless a rule may have kept it.
+
+        While the clock is moved on, brokers let the requests wait that they park.
+        """
         cluster = self.world.cluster
         broker = cluster.brokers.get(call.node_id)
         if broker is None or broker.state != RUNNING:
+            return
+        moved_on_s = self._clock.now_s - self._clock.moved_to_s
+        if since_ms < self.world.clock.now_ms - moved_on_s * 1000:
             return
         if self._changed_ms.get(call.node_id, 0) < since_ms and not self._ruled(since_ms):
             self.world.laws.silent(client.name, call, since_ms)

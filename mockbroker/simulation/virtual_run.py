@@ -71,6 +71,7 @@ class VirtualClock(AdjustableClock):
         super().__init__(0.0)
         self.seed = seed  # of the run
         self.now_s = 0.0  # since the run began
+        self.moved_to_s = -math.inf  # where it was moved on to last
         self.patience_s = PATIENCE_S
         self.on_deadlock: Callable[[], object] = lambda: None
         self._asked_s = math.inf
@@ -134,7 +135,7 @@ class VirtualClock(AdjustableClock):
 
     def jump_to(self, virtual: float) -> None:
         """As `AdjustableClock.jump_to`."""
-        self.now_s = max(self.now_s, virtual)
+        self.now_s = self.moved_to_s = max(self.now_s, virtual)
 
     def set_rate(self, rate: float) -> None:
         """Raises RuntimeError: virtual time has no rate."""

@@ -211,7 +211,7 @@ class Story:
             transaction=sender.transaction, acks=acks, rules=[],
         )  # fmt: skip
         self.row(
-            "batches", seq=request, append_seq=appended, acknowledged=ok,
+            "batches", seq=request, append_seq=appended, leader_epoch=log.epoch, acknowledged=ok,
             response_seq=self.next() if ok else None, **batch,
         )  # fmt: skip
         if answer == "lost" and sender.producer_id is not None:
@@ -230,6 +230,43 @@ class Story:
                     )  # fmt: skip
         self.stands(log, "produce")
         return records
+
+    def deposed(self, sender: Sender, log: Log) -> None:
+        """A leader that was deposed writes a batch that the next one never has; the producer sends
+        it again, and somebody else may have written there before.
+        """
+        count = self.dice.randint(1, 4)
+        base, sequence = log.end, sender.sequences.get(id(log), 0)
+        ids: list[str | None] = [f"{sender.name}-{sender.sent + n}" for n in range(1, count + 1)]
+        sender.sent += count
+        log.epoch += 1
+        other = self.senders[0 if sender.producer_id is not None else 1]
+        first = self.dice.random() < 0.3
+        if first:
+            self.send(other, log)
+        request, appended = self.next(), self.next()
+        self.row(
+            "batches", seq=request, append_seq=appended, leader_epoch=log.epoch - 1,
+            acknowledged=False, client_id=sender.name, broker=2, connection=2, **log.place,
+            base_offset=base, last_offset=base + count - 1, records=count, bytes=70 * count,
+            producer_id=sender.producer_id,
+            producer_epoch=None if sender.producer_id is None else sender.epoch,
+            base_sequence=None if sender.producer_id is None else sequence, acks=-1, rules=[],
+        )  # fmt: skip
+        for index, known in enumerate(ids):
+            self.operation(sender, "send", topic=log.topic, partition=log.partition, id=known)
+            self.row(
+                "records", append_seq=appended, **log.place, offset=base + index,
+                timestamp=START_MS + appended, id=known, value_hash=self.dice.getrandbits(62),
+            )  # fmt: skip
+        if not first and self.dice.random() < 0.5:
+            self.send(other, log)
+        if log.end < base + count and log.end > base and self.dice.random() < 0.5:
+            self.row(
+                "removals", seq=self.next(), **log.place, first_offset=log.end,
+                last_offset=base + count - 1, reason="truncation",
+            )  # fmt: skip
+        self.send(sender, log, count, ids=ids)
 
     def refused(self, sender: Sender, log: Log, error: str, epoch: int | None = None) -> Row:
         request = self.next()
@@ -264,7 +301,8 @@ class Story:
                 continue
             offset = log.end
             self.row(
-                "markers", seq=self.next(), **log.place, offset=offset, committed=commit,
+                "markers", seq=self.next(), **log.place, leader_epoch=log.epoch, offset=offset,
+                committed=commit,
                 producer_id=sender.producer_id, producer_epoch=sender.epoch,
                 transaction=transaction,
             )  # fmt: skip
@@ -498,8 +536,10 @@ class Story:
             self.compact(log)
         elif throw < 0.9:
             self.refused(self.senders[0], log, "MESSAGE_TOO_LARGE")
-        else:
+        elif throw < 0.95:
             log.epoch += 1
+        else:
+            self.deposed(self.dice.choice(self.senders[:2]), log)
 
     def settle(self) -> None:
         """End what is open, and let everybody read and commit all there is."""

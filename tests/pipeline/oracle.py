@@ -42,6 +42,9 @@ class Judge:
         self.run = run
         self.t: dict[str, Sequence[Row]] = defaultdict(list, tables)
         self.batch = {b["append_seq"]: b for b in self.t["batches"] if b["append_seq"] is not None}
+        self.diverging = {
+            seq for seq, b in self.batch.items() if self._a_later_leader_wrote_there(b)
+        }
         self.names: dict[Place, str] = {}
         for table in ("records", "batches", "fetches", "commits", "watermarks"):
             for row in self.t[table]:
@@ -121,6 +124,22 @@ class Judge:
     def thrown_out(self, record: Row) -> bool:
         return any(r["reason"] not in WANTED for r in self.removals(record))
 
+    def diverges(self, record: Row) -> bool:
+        return record["append_seq"] in self.diverging
+
+    def _a_later_leader_wrote_there(self, batch: Row) -> bool:
+        if batch["leader_epoch"] is None:
+            return False
+        written = [(b, b["base_offset"]) for b in self.batch.values()]
+        written += [(m, m["offset"]) for m in self.t["markers"]]
+        return any(
+            k_of(row) == k_of(batch)
+            and row["leader_epoch"] is not None
+            and row["leader_epoch"] > batch["leader_epoch"]
+            and offset <= batch["base_offset"]
+            for row, offset in written
+        )
+
     def aborted(self, record: Row) -> bool:
         transaction = self.batch[record["append_seq"]]["transaction"]
         return transaction is not None and any(
@@ -154,6 +173,7 @@ class Judge:
             and start <= r["offset"] < end
             and r["append_seq"] < answer["response_seq"]
             and not self.removed_before(r, answer["response_seq"])
+            and not self.diverges(r)
             and not (answer["isolation_level"] == 1 and self.aborted(r))
         )
 
@@ -173,6 +193,7 @@ class Judge:
             if b["producer_id"] is not None
             and b["base_sequence"] is not None
             and b["base_sequence"] >= 0
+            and not self.diverges(b)
             and not self.thrown_out({**b, "offset": b["base_offset"]})
         ]
 
@@ -193,7 +214,9 @@ class Judge:
     def duplicate_by_id(self) -> Iterator[Finding]:
         first: dict[tuple[Place, str], dict[int, Row]] = defaultdict(dict)
         for r in sorted(self.t["records"], key=lambda r: r["append_seq"]):
-            if r["id"] is not None and not self.aborted(r) and not self.thrown_out(r):
+            if r["id"] is None or self.diverges(r):
+                continue
+            if not self.aborted(r) and not self.thrown_out(r):
                 first[k_of(r), r["id"]].setdefault(r["offset"], r)
         for (where, known), by_offset in first.items():
             lowest = by_offset[min(by_offset)]
@@ -296,6 +319,7 @@ class Judge:
                     and r["offset"] == d["offset"]
                     and r["append_seq"] < seq
                     and not self.removed_before(r, seq)
+                    and not self.diverges(r)
                 ]
                 if there:
                     r = max(there, key=lambda r: r["append_seq"])
@@ -388,7 +412,7 @@ class Judge:
                 first_sent[key] = min(first_sent.get(key, op["seq"]), op["seq"])
         standing: dict[tuple[Place, str], Row] = {}
         for r in sorted(self.t["records"], key=lambda r: (r["offset"], r["append_seq"])):
-            if r["id"] is None or r["topic"] in self.made_anew:
+            if r["id"] is None or r["topic"] in self.made_anew or self.diverges(r):
                 continue
             if not self.aborted(r) and not self.thrown_out(r):
                 standing.setdefault((k_of(r), r["id"]), r)
@@ -422,8 +446,9 @@ class Judge:
                 and row["seq"] < decided
             ]
             if higher and (appended or b["error"] is not None):
+                verdict = "bug" if appended and not self.diverges(b) else "report"
                 yield self.found(
-                    "zombie_write", "bug" if appended else "report", "wire", k_of(b),
+                    "zombie_write", verdict, "wire", k_of(b),
                     b["base_offset"], f"producer:{b['producer_id']}", (min(higher), decided),
                 )  # fmt: skip
 
@@ -466,6 +491,7 @@ class Judge:
             and reach <= r["offset"] < c["offset"]
             and r["append_seq"] < c["seq"]
             and not self.removed_before(r, c["seq"])
+            and not self.diverges(r)
             and not self.aborted(r)
         ]
         if unread:
@@ -563,6 +589,7 @@ class Judge:
                 and start <= r["offset"] < last["offset"]
                 and r["offset"] not in processed
                 and not self.aborted(r)
+                and not self.diverges(r)
                 and not self.removed_before(r, last["seq"])
             ):
                 yield self.found(

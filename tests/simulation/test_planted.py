@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from mockbroker.simulation.plan import Plan
+from tests.simulation.planted.auditing import anomalies
 from tests.simulation.planted.hunting import violations_with
 from tests.simulation.planted.planting import (
     PlantingError,
@@ -85,6 +86,12 @@ def test_the_law_catches_the_bug(name: str) -> None:
     bug = load_all()[name]
     laws = ({each.law for each in violations_with([bug], seed)} for seed in range(QUICK))
     assert any(FOUND[name] in broken for broken in laws)
+
+
+@pytest.mark.parametrize("seed", [2, 21, 88, 120])
+def test_retries_at_the_next_leader_are_no_duplicates(seed: int) -> None:
+    """Without a bug the audit counts no batch twice that a deposed leader has truncated."""
+    assert "duplicate" not in (anomalies(seed) or [])
 
 
 def test_the_results_are_of_the_bugs_that_there_are() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import msgspec
 import pytest
 
 from mockbroker.handlers.base import APIS, Parked
@@ -149,6 +150,19 @@ def test_a_broker_that_is_silent_without_a_reason_breaks_a_law(
 
     monkeypatch.setattr(APIS[ApiKey.FETCH], "handle", wait_for_ever)
     assert "requests are answered in time" in over_streams(plan(operations=1)).laws
+
+
+@pytest.mark.parametrize("at_ms", [700, 1_000])
+def test_requests_may_wait_while_the_clock_is_moved_on(at_ms: int) -> None:
+    """A Fetch that waits at the end of the log is answered when the clock has arrived, by which
+    time its client has given it up.
+    """
+    wanted = plan(Step(at_ms=at_ms, do="set_clock", arguments={"advance": 20_000}))
+    reader = next(each for each in wanted.clients if each.kind == "reader")
+    wanted = msgspec.structs.replace(wanted, clients=[reader])
+    outcome = over_streams(wanted)
+    assert outcome.counts["calls timed out"]
+    assert outcome.violations == []
 
 
 def test_a_run_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

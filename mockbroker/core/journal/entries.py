@@ -75,6 +75,7 @@ class AppendEntry(JournalEntry, tag="append", frozen=True, gc=False):
     request_seq: int
     topic: str
     partition: int
+    leader_epoch: int
     first_offset: int
     last_offset_delta: int
     records: int
@@ -159,6 +160,7 @@ def appended(
     request_seq: int,
     topic: str,
     partition: int,
+    leader_epoch: int,
     first_offset: int,
     header: BatchHeader,
 ) -> AppendEntry:
@@ -171,6 +173,7 @@ def appended(
         request_seq,
         topic,
         partition,
+        leader_epoch,
         first_offset,
         header.last_offset_delta,
         header.count,

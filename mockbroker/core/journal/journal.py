@@ -168,6 +168,7 @@ class Journal:
         request_seq: int,
         topic: str,
         partition: int,
+        leader_epoch: int,
         first_offset: int,
         header: BatchHeader,
     ) -> None:
@@ -182,6 +183,7 @@ class Journal:
                 request_seq,
                 topic,
                 partition,
+                leader_epoch,
                 first_offset,
                 header,
             )

@@ -172,6 +172,7 @@ def _emit_written(runtime: Runtime, partition: Partition, marker: Marker, offset
                 topic.name,
                 uuid_text(topic.topic_id),
                 partition.index,
+                partition.leader_epoch,
                 offset,
                 marker.producer_id,
                 marker.epoch,

@@ -73,7 +73,8 @@ class ConvertedExchange:
         self.header = header
         self.message = message
         self.client = client
-        self.appended: list[AppendEntry] = []
+        # What was appended, and where: by now the topic of that name may be another one.
+        self.appended: list[tuple[AppendEntry, Place]] = []
         # The partitions whose offsets the coordinator has taken, by topic name.
         self.committed: set[tuple[str, int]] = set()
         self.answer: ResponseEntry | None = None

@@ -39,7 +39,7 @@ class Producing:
         self._watermarks.appended(entry, place)
         if exchange is None:
             return
-        exchange.appended.append(entry)
+        exchange.appended.append((entry, place))
         if entry.transactional and entry.producer_id >= 0:
             self._transactions.wrote(entry.producer_id)
             self._written_in[entry.seq] = self._transactions.current(entry.producer_id)
@@ -52,7 +52,9 @@ class Producing:
     def ended(self, exchange: ConvertedExchange) -> None:
         """A Produce was answered, or never will be."""
         answers = _answers(self._cluster, exchange.response)
-        appends = {(append.topic, append.partition): append for append in exchange.appended}
+        appends = {
+            (append.topic, append.partition): (append, at) for append, at in exchange.appended
+        }
         message, request = exchange.message, exchange.request
         for place, header, batch in _batches(self._cluster, message):
             answer = answers.get(place)
@@ -74,9 +76,12 @@ class Producing:
             if answer is not None and exchange.response_seq is not None:
                 row["acknowledged"] = not answer.error_code
                 row["error"] = error_name(answer.error_code) if answer.error_code else None
-            append = appends.get((place.topic or "", place.partition))
-            if append is not None:
+            appended = appends.get((place.topic or "", place.partition))
+            if appended is not None:
+                append, at = appended
+                row |= at.columns()
                 row["append_seq"] = append.seq
+                row["leader_epoch"] = append.leader_epoch
                 row["base_offset"] = append.first_offset
                 row["last_offset"] = append.last_offset
                 row["transaction"] = self._written_in.pop(append.seq, None)

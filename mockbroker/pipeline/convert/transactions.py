@@ -83,6 +83,7 @@ class Transactions:
                 "topic": event.topic,
                 "topic_id": event.topic_id,
                 "partition": event.partition,
+                "leader_epoch": event.leader_epoch,
                 "offset": event.offset,
                 "producer_id": event.producer_id,
                 "producer_epoch": event.producer_epoch,

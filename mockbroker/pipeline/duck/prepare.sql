@@ -38,7 +38,7 @@ CREATE TEMP TABLE sent AS
 SELECT k, b.* FROM batches AS b JOIN places USING (run, topic_id, "partition");
 
 CREATE TEMP TABLE marked AS
-SELECT k, m.run, m.seq, m.transaction, m.committed
+SELECT k, m.run, m.seq, m.leader_epoch, m."offset", m.transaction, m.committed
 FROM markers AS m JOIN places USING (run, topic_id, "partition");
 
 -- Batches whose records are aborted.
@@ -46,6 +46,22 @@ CREATE TEMP TABLE aborted AS
 SELECT DISTINCT k, append_seq
 FROM sent JOIN marked USING (k, transaction)
 WHERE append_seq IS NOT NULL AND NOT committed;
+
+-- Batches that a later leader did not have: it has written something of its own there, or below.
+CREATE TEMP TABLE diverging AS
+SELECT DISTINCT s.k, s.append_seq
+FROM sent AS s
+JOIN (
+    SELECT k, leader_epoch, min("offset") AS first_offset
+    FROM (
+        SELECT k, leader_epoch, base_offset AS "offset" FROM sent
+        UNION ALL
+        SELECT k, leader_epoch, "offset" FROM marked
+    )
+    WHERE leader_epoch IS NOT NULL
+    GROUP BY k, leader_epoch
+) AS e ON e.k = s.k AND e.leader_epoch > s.leader_epoch AND e.first_offset <= s.base_offset
+WHERE s.append_seq IS NOT NULL;
 
 -- Which offsets of an append were acknowledged: by its own answer, or by that to a retry.
 CREATE TEMP TABLE acknowledged AS
@@ -83,10 +99,11 @@ WHERE NOT g.wanted AND g.bucket = s."offset" // 1024
   AND s."offset" BETWEEN g.first_offset AND g.last_offset AND g.seq > s.append_seq
 GROUP BY k, append_seq, "offset";
 
--- Appended batches of producers with an id whose first record is not thrown out.
+-- Appended batches of producers with an id that do not diverge, and whose first record is not thrown
+-- out.
 CREATE TEMP TABLE sequenced AS
 SELECT s.*
-FROM sent AS s
+FROM sent AS s ANTI JOIN diverging USING (k, append_seq)
 WHERE s.append_seq IS NOT NULL AND s.producer_id IS NOT NULL AND s.base_sequence >= 0
   AND NOT EXISTS (
     SELECT 1 FROM thrown AS t
@@ -208,7 +225,7 @@ WHERE first_offset < end_offset;
 -- The records that are in such ranges.
 CREATE TEMP TABLE inside AS
 SELECT r.n, r.k, r.at_seq, s.append_seq, s."offset"
-FROM stored AS s
+FROM (SELECT * FROM stored ANTI JOIN diverging USING (k, append_seq)) AS s
 JOIN (
     SELECT n, k, at_seq, without_aborted, ranges.first_offset, end_offset, bucket
     FROM ranges JOIN extents USING (k),

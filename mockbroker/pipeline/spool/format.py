@@ -14,7 +14,7 @@ from mockbroker.core.journal.journal import Gap
 from mockbroker.pipeline.spool.redaction import redacted
 from mockbroker_protocol.types import Buffer
 
-FORMAT = 3
+FORMAT = 4
 HEADER = struct.Struct(">II")  # size of the entry, CRC-32 of it
 ENTRY_BYTES_MAX = 1 << 30
 

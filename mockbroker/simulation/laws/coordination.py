@@ -117,7 +117,7 @@ class CommitsKept(HistoryLaw):
 
 class Answered(HistoryLaw):
     """A broker that runs answers every request in time: what it parks, by the deadline that the
-    request gives it.
+    request gives it, or as soon as a clock that is moved on has arrived.
     """
 
     name = "requests are answered in time"

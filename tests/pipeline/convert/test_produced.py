@@ -184,6 +184,29 @@ def test_what_a_deposed_leader_wrote_is_lost_when_it_comes_back(kafka):
     assert (lost["first_offset"], lost["last_offset"], lost["reason"]) == (3, 4, "truncation")
     records = tables.rows("records", topic="replicated")
     assert [row["offset"] for row in records] == [0, 1, 2, 3, 4, 2]
+    # Each append has the leader epoch of who wrote it.
+    epochs = {
+        row["base_offset"]: row["leader_epoch"] for row in tables.rows("batches", broker=leader)
+    }
+    assert epochs == dict.fromkeys(epochs, 0)
+    assert {row["leader_epoch"] for row in tables.rows("batches", client_id="new")} == {1}
+
+
+def test_what_still_waits_when_its_topic_is_made_anew_is_of_the_old_one(kafka):
+    kafka.create_topic("replicated", 1, 3)
+    leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
+    for node in {1, 2, 3} - {leader}:
+        kafka.act("lag_follower", topic="replicated", partition=0, node=node)
+    producer = producer_of(kafka, acks="all")
+    producer.produce("replicated", "a", partition=0)
+    producer.poll(0)
+    kafka.journal.wait(kind="append", topic="replicated")
+    kafka.act("pause_broker", node=leader)
+    kafka.act("recreate_topic", topic="replicated")
+    tables = tables_of(kafka)
+    [record] = tables.rows("records", topic="replicated")
+    [batch] = tables.rows("batches", append_seq=record["append_seq"])
+    assert batch["topic_id"] == record["topic_id"]
 
 
 def test_a_topic_that_is_made_anew_is_another(kafka):

@@ -100,10 +100,12 @@ class Journal:
             cause=cause,
         )  # fmt: skip
 
-    def marker(self, seq: int, offset: int, transaction: str, *, committed: bool) -> None:
+    def marker(
+        self, seq: int, offset: int, transaction: str, *, committed: bool, leader_epoch: int = 0
+    ) -> None:
         self.row(
-            "markers", **PLACE, seq=seq, offset=offset, transaction=transaction,
-            committed=committed,
+            "markers", **PLACE, seq=seq, leader_epoch=leader_epoch, offset=offset,
+            transaction=transaction, committed=committed,
         )  # fmt: skip
 
     def gap(self, first: int, last: int) -> None:

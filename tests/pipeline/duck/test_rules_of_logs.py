@@ -73,6 +73,30 @@ def test_an_aborted_or_discarded_record_is_no_duplicate() -> None:
     assert journal.brief("duplicate") == []
 
 
+def test_what_a_deposed_leader_wrote_is_no_duplicate() -> None:
+    """The producer sends it again to the next leader, which had something else there, or nothing;
+    the deposed one may write later than the next.
+    """
+    journal = Journal()
+    producer = {"producer_id": 4, "producer_epoch": 0}
+    journal.batch(10, 0, 2, **producer, base_sequence=0, leader_epoch=0)
+    journal.batch(20, 2, 1, ids=["a"], **producer, base_sequence=2, leader_epoch=0)
+    journal.batch(30, 2, 1, ids=["a"], **producer, base_sequence=2, leader_epoch=1)
+    journal.batch(40, 3, 1, ids=["other"], leader_epoch=2)
+    journal.batch(50, 3, 1, ids=["b"], **producer, base_sequence=3, leader_epoch=1)
+    journal.batch(60, 4, 1, ids=["b"], **producer, base_sequence=3, leader_epoch=2)
+    journal.batch(70, 5, 1, ids=["c"], **producer, base_sequence=4, leader_epoch=2)
+    journal.marker(80, 5, "9/1", committed=True, leader_epoch=3)
+    journal.batch(90, 6, 1, ids=["c"], **producer, base_sequence=4, leader_epoch=3)
+    assert journal.brief("duplicate") == []
+    assert journal.brief("non_monotonic_send") == []
+    journal.batch(100, 7, 1, ids=["c"], **producer, base_sequence=4, leader_epoch=4)
+    assert journal.brief("duplicate") == [
+        ("bug", 7, "id:c", 90, 100),
+        ("bug", 7, "producer:4", 90, 100),
+    ]
+
+
 def test_one_sequence_number_twice_is_a_bug() -> None:
     """Of one producer id and epoch; another epoch begins anew, what was truncated is sent again."""
     journal = Journal()
@@ -209,6 +233,17 @@ def test_a_fenced_producer_that_writes_is_a_zombie() -> None:
         ("report", None, "producer:4", 20, 50),
         ("report", None, "producer:4", 22, 60),
     ]
+
+
+def test_a_zombie_at_a_deposed_leader_is_reported() -> None:
+    """What it wrote there is not in the log."""
+    journal = Journal()
+    row = {"producer_id": 4, "state": "InitProducerId"}
+    journal.row("transactions", seq=20, producer_epoch=1, **row)
+    journal.batch(40, 2, 1, producer_id=4, producer_epoch=0, base_sequence=0, leader_epoch=0)
+    assert journal.brief("zombie_write") == [("bug", 2, "producer:4", 20, 40)]
+    journal.batch(50, 2, 1, leader_epoch=1)
+    assert journal.brief("zombie_write") == [("report", 2, "producer:4", 20, 40)]
 
 
 def test_watermarks_stand_in_order() -> None:

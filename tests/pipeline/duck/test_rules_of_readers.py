@@ -54,6 +54,19 @@ def test_markers_aborted_and_removed_records_are_no_holes() -> None:
     assert journal.brief("skip") == [("bug", 0, "connection:7", 30, 30)]
 
 
+def test_what_only_a_deposed_leader_has_is_not_missed() -> None:
+    """The next leader has a marker there."""
+    journal = Journal()
+    journal.batch(10, 0, 1, leader_epoch=0)
+    journal.batch(12, 1, 1, leader_epoch=0)
+    journal.marker(14, 1, "1/1", committed=True, leader_epoch=1)
+    journal.batch(16, 2, 1, leader_epoch=1)
+    journal.fetch(20, 0, 3, [0, 2])
+    assert journal.brief("skip") == []
+    journal.fetch(30, 0, 3, [0], read_span=2)
+    assert journal.brief("skip") == [("bug", 2, "connection:7", 30, 30)]
+
+
 def test_a_record_is_not_missed_before_it_was_appended_or_after_it_was_removed() -> None:
     """The order of the journal decides."""
     journal = Journal()

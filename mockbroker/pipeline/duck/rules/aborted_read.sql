@@ -6,10 +6,11 @@ WITH suspects AS (
     JOIN answers AS a ON a.k = d.k AND a.response_seq = d.response_seq AND a.committed_only
     GROUP BY ALL
 ), there AS (
-    -- What stood at the offset when the answer was given: the last one.
+    -- What stood at the offset when the answer was given: the last one that does not diverge.
     SELECT f.k, f.connection, f.response_seq, f."offset", max(s.append_seq) AS append_seq
     FROM suspects AS f JOIN stored AS s ON s.k = f.k AND s."offset" = f."offset"
     WHERE s.append_seq < f.response_seq
+      AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = s.k AND d.append_seq = s.append_seq)
       AND NOT EXISTS (
         SELECT 1 FROM gone_near AS g
         WHERE g.k = s.k AND g.bucket = s."offset" // 1024

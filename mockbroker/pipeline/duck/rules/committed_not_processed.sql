@@ -26,6 +26,7 @@ SELECT p.run, 'report' AS verdict, 'application' AS level, p.topic, p.topic_id, 
 FROM promised AS c JOIN stored AS s USING (k) JOIN places AS p USING (k)
 WHERE s."offset" >= c.first_offset AND s."offset" < c.end_offset
   AND NOT EXISTS (SELECT 1 FROM aborted AS a WHERE a.k = s.k AND a.append_seq = s.append_seq)
+  AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = s.k AND d.append_seq = s.append_seq)
   AND NOT EXISTS (
     SELECT 1 FROM gone_near AS g
     WHERE g.k = s.k AND g.bucket = s."offset" // 1024

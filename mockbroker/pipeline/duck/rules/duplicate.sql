@@ -11,6 +11,7 @@ WITH twice AS (
     FROM records AS r JOIN places AS p USING (run, topic_id, "partition")
     JOIN twice AS t ON t.k = p.k AND t.id_hash = hash(r.id)
     WHERE NOT EXISTS (SELECT 1 FROM aborted AS a WHERE a.k = p.k AND a.append_seq = r.append_seq)
+      AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = p.k AND d.append_seq = r.append_seq)
       AND NOT EXISTS (
         SELECT 1 FROM thrown AS t
         WHERE t.k = p.k AND t.append_seq = r.append_seq AND t."offset" = r."offset"

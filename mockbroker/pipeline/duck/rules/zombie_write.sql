@@ -16,11 +16,14 @@ WITH epochs AS (
            ) AS seq
     FROM epochs
 )
-SELECT s.run, CASE WHEN s.append_seq IS NOT NULL THEN 'bug' ELSE 'report' END AS verdict,
+SELECT s.run,
+       CASE WHEN s.append_seq IS NOT NULL AND d.append_seq IS NULL THEN 'bug' ELSE 'report' END
+         AS verdict,
        'wire' AS level, p.topic, p.topic_id, p."partition", s.base_offset AS "offset",
        'producer:' || s.producer_id AS subject,
        f.seq AS first_seq, coalesce(s.append_seq, s.seq) AS last_seq, NULL AS rule
 FROM sent AS s
 JOIN fences AS f USING (run, producer_id, producer_epoch)
 JOIN places AS p USING (k)
+LEFT JOIN diverging AS d ON d.k = s.k AND d.append_seq = s.append_seq
 WHERE f.seq < coalesce(s.append_seq, s.seq) AND (s.append_seq IS NOT NULL OR s.error IS NOT NULL)

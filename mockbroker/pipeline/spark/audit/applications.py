@@ -68,6 +68,7 @@ def sent_out_of_order(inputs: Inputs) -> DataFrame:
             FROM {records} r
             JOIN sends s ON s.run = r.run AND s.topic = r.topic AND s.id = r.id
             LEFT ANTI JOIN {aborted} a ON a.k = r.k AND a.append_seq = r.append_seq
+            LEFT ANTI JOIN {diverging} v ON v.k = r.k AND v.append_seq = r.append_seq
             LEFT ANTI JOIN {unwanted} u ON u.k = r.k AND u.seq > r.append_seq
                 AND r.offset BETWEEN u.first_offset AND u.last_offset
             GROUP BY s.process, s.sent, r.run, r.k, r.topic, r.topic_id, r.partition, r.id
@@ -104,6 +105,7 @@ def committed_not_processed(inputs: Inputs) -> DataFrame:
         FROM {records} r
         JOIN {work} w ON w.k = r.k AND r.offset >= w.began AND r.offset < w.committed
         LEFT ANTI JOIN {aborted} a ON a.k = r.k AND a.append_seq = r.append_seq
+        LEFT ANTI JOIN {diverging} v ON v.k = r.k AND v.append_seq = r.append_seq
         LEFT ANTI JOIN {removals} x ON x.k = r.k AND x.seq > r.append_seq AND x.seq < w.seq
             AND r.offset BETWEEN x.first_offset AND x.last_offset
         LEFT ANTI JOIN (SELECT * FROM {claims} WHERE op = 'processed') p

@@ -60,6 +60,7 @@ def prepare(inputs: Inputs) -> None:
     """Derive all frames that the rules name."""
     inputs.derive("unwanted", _unwanted, checkpoint=True)
     inputs.derive("aborted", _aborted, checkpoint=True)
+    inputs.derive("diverging", _diverging, checkpoint=True)
     inputs.derive("acks", _acks)
     inputs.derive("appends", _appends, checkpoint=True)
     inputs.derive("contiguous", _contiguous, checkpoint=True)
@@ -80,6 +81,27 @@ def _aborted(inputs: Inputs) -> DataFrame:
         FROM {batches} b
         LEFT SEMI JOIN {markers} m
           ON m.k = b.k AND m.transaction = b.transaction AND NOT m.committed
+        WHERE b.append_seq IS NOT NULL
+    """)
+
+
+def _diverging(inputs: Inputs) -> DataFrame:
+    """Batches that a later leader did not have: it has written something there, or below."""
+    return inputs.sql("""
+        WITH epochs AS (
+            SELECT k, leader_epoch, min(offset) AS first_offset
+            FROM (
+                SELECT k, leader_epoch, base_offset AS offset FROM {batches}
+                UNION ALL
+                SELECT k, leader_epoch, offset FROM {markers}
+            )
+            WHERE leader_epoch IS NOT NULL
+            GROUP BY k, leader_epoch
+        )
+        SELECT b.k, b.append_seq
+        FROM {batches} b
+        LEFT SEMI JOIN epochs e
+          ON e.k = b.k AND e.leader_epoch > b.leader_epoch AND e.first_offset <= b.base_offset
         WHERE b.append_seq IS NOT NULL
     """)
 

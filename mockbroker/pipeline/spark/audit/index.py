@@ -188,6 +188,7 @@ def first_missing(inputs: Inputs, ranges: DataFrame, name: str) -> DataFrame:
         LEFT ANTI JOIN {{removals}} x
           ON x.k = g.k AND g.offset BETWEEN x.first_offset AND x.last_offset
          AND x.seq > g.append_seq AND x.seq < g.horizon
+        LEFT ANTI JOIN {{diverging}} v ON v.k = g.k AND v.append_seq = g.append_seq
         LEFT ANTI JOIN {{aborted}} t ON t.k = g.k AND t.append_seq = g.append_seq AND g.committed
         LEFT ANTI JOIN {{doubtful_deliveries}} d
           ON d.k = g.k AND d.response_seq = g.answer AND d.offset = g.offset

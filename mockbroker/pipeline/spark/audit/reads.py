@@ -30,6 +30,7 @@ def aborted_read(inputs: Inputs) -> DataFrame:
                    c.connection, max(r.append_seq) AS append_seq
             FROM candidates c
             JOIN {records} r ON r.k = c.k AND r.offset = c.offset AND r.append_seq < c.response_seq
+            LEFT ANTI JOIN {diverging} v ON v.k = r.k AND v.append_seq = r.append_seq
             LEFT ANTI JOIN {removals} x ON x.k = r.k AND x.seq > r.append_seq
                 AND x.seq < c.response_seq AND r.offset BETWEEN x.first_offset AND x.last_offset
             GROUP BY c.run, c.k, c.topic, c.topic_id, c.partition, c.offset, c.response_seq,

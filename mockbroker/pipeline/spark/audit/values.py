@@ -82,6 +82,7 @@ def _by_id(inputs: Inputs) -> DataFrame:
             FROM {records} r
             LEFT SEMI JOIN {twins} t ON t.twin = xxhash64(r.k, r.id)
             LEFT ANTI JOIN {aborted} a ON a.k = r.k AND a.append_seq = r.append_seq
+            LEFT ANTI JOIN {diverging} v ON v.k = r.k AND v.append_seq = r.append_seq
             LEFT ANTI JOIN {unwanted} u ON u.k = r.k AND u.seq > r.append_seq
                 AND r.offset BETWEEN u.first_offset AND u.last_offset
             WHERE r.id IS NOT NULL
@@ -135,9 +136,10 @@ def _by_sequence(inputs: Inputs) -> DataFrame:
 
 
 def sent(inputs: Inputs) -> DataFrame:
-    """Appended batches with a sequence, except batches whose first record was truncated."""
+    """Appended batches with a sequence that do not diverge and whose first record stayed."""
     return inputs.sql("""
         SELECT b.* FROM {batches} b
+        LEFT ANTI JOIN {diverging} v ON v.k = b.k AND v.append_seq = b.append_seq
         LEFT ANTI JOIN {unwanted} u ON u.k = b.k AND u.seq > b.append_seq
             AND b.base_offset BETWEEN u.first_offset AND u.last_offset
         WHERE b.append_seq IS NOT NULL AND b.producer_id IS NOT NULL AND b.base_sequence >= 0

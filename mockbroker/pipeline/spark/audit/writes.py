@@ -72,14 +72,15 @@ def zombie_write(inputs: Inputs) -> DataFrame:
     found = inputs.sql("""
         SELECT b.run, b.topic, b.topic_id, b.partition, b.base_offset AS offset,
                concat('producer:', b.producer_id) AS subject,
-               IF(b.append_seq IS NULL, 'report', 'bug') AS verdict,
+               IF(b.append_seq IS NULL OR v.append_seq IS NOT NULL, 'report', 'bug') AS verdict,
                min(t.seq) AS first_seq, b.decided AS last_seq,
                to_json(named_struct('epoch', b.producer_epoch, 'error', b.error)) AS details
         FROM (SELECT *, coalesce(append_seq, seq) AS decided FROM {batches}
               WHERE append_seq IS NOT NULL OR error IS NOT NULL) b
         JOIN {transactions} t ON t.run = b.run AND t.producer_id = b.producer_id
             AND t.producer_epoch > b.producer_epoch AND t.seq < b.decided
+        LEFT JOIN {diverging} v ON v.k = b.k AND v.append_seq = b.append_seq
         GROUP BY b.run, b.topic, b.topic_id, b.partition, b.base_offset, b.producer_id,
-                 b.append_seq, b.decided, b.producer_epoch, b.error
+                 b.append_seq, v.append_seq, b.decided, b.producer_epoch, b.error
     """)
     return findings(found, "zombie_write", WIRE)
