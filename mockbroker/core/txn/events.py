@@ -1,7 +1,7 @@
 """The events of a transactional id, their effects, and the results of its requests.
 
-All are frozen. A *slot* stands for the request that waits for a result; the machine returns it with
-the result exactly once, and never looks inside. Without a request the slot is None.
+All are frozen. A *callback* takes the result of a request and sends the answer. The machine passes
+it back with the result exactly once and never calls it. An event without a request has None.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class InitProducer(msgspec.Struct, frozen=True, kw_only=True):
     `server_version` is the cluster's transaction.version, by which an open transaction is aborted.
     """
 
-    slot: object
+    callback: object
     timeout_ms: int
     producer_id: int = NO_PRODUCER_ID
     epoch: int = NO_PRODUCER_EPOCH
@@ -65,7 +65,7 @@ class InitProducer(msgspec.Struct, frozen=True, kw_only=True):
 class AddPartitions(msgspec.Struct, frozen=True, kw_only=True):
     """AddPartitionsToTxn or AddOffsetsToTxn; `version` is the client's transaction version."""
 
-    slot: object
+    callback: object
     producer_id: int
     epoch: int
     partitions: tuple[TopicPartition, ...]
@@ -75,7 +75,7 @@ class AddPartitions(msgspec.Struct, frozen=True, kw_only=True):
 class EndTransaction(msgspec.Struct, frozen=True, kw_only=True):
     """EndTxn; `version` is the client's transaction version: 2 since v5, 0 before."""
 
-    slot: object
+    callback: object
     producer_id: int
     epoch: int
     committed: bool
@@ -129,7 +129,7 @@ class Persist(msgspec.Struct, frozen=True):
     """Store this image (None: a tombstone); `Persisted` follows with the result."""
 
     image: TransactionImage | None
-    slot: object = None
+    callback: object = None
 
 
 class Persisted(msgspec.Struct, frozen=True):
@@ -145,7 +145,7 @@ Event: TypeAlias = (
 
 
 class Reply(msgspec.Struct, frozen=True):
-    slot: object
+    callback: object
     result: Result
 
 

@@ -96,7 +96,7 @@ class TransactionalId(TransactionBase):
             answer = self._fence(init, init.server_version, init.spare_id, now_ms)
         if answer is not NONE:
             assert isinstance(answer, ErrorCode)
-            self._reply(init.slot, InitResult(answer))
+            self._reply(init.callback, InitResult(answer))
 
     def _is_known(self, init: InitProducer) -> bool:
         """Whether the producer may continue with its id (KIP-360); `_renew` checks the epoch."""
@@ -160,16 +160,16 @@ class TransactionalId(TransactionBase):
                 return
             answer = NONE
         assert isinstance(answer, ErrorCode)
-        self._reply(add.slot, AddResult(answer))
+        self._reply(add.callback, AddResult(answer))
 
     # ------------------------------------------------------------------------------------- the end
 
     def _on_end(self, end: EndTransaction, now_ms: int) -> None:
         answer = self._answer_to_end(end)
         if answer is TxnStep.SAME:
-            self._reply(end.slot, EndResult(NONE, self.producer_id, self.epoch))
+            self._reply(end.callback, EndResult(NONE, self.producer_id, self.epoch))
         elif isinstance(answer, ErrorCode):
-            self._reply(end.slot, EndResult(answer))
+            self._reply(end.callback, EndResult(answer))
         elif answer is TxnStep.END:
             trigger = Trigger.COMMITTED if end.committed else Trigger.ABORTED
             self._prepare(trigger, end.version, end.spare_id, end, now_ms)
@@ -306,7 +306,7 @@ class TransactionalId(TransactionBase):
         self.pending = TRANSITIONS[before][trigger]
         assert image is None or image.state is self.pending
         self._event = event
-        self._out.append(Persist(image, getattr(event, "slot", None)))
+        self._out.append(Persist(image, getattr(event, "callback", None)))
 
     def _on_persisted(self, persisted: Persisted, now_ms: int) -> None:
         image, error = persisted.persist.image, persisted.error
@@ -348,13 +348,13 @@ class TransactionalId(TransactionBase):
         """Reply to the request behind a transition, which is stored or has failed."""
         if isinstance(event, InitProducer):
             if error is NONE and self.state is not State.EMPTY:
-                self._reply(event.slot, InitResult(CONCURRENT))  # fenced; the producer retries
+                self._reply(event.callback, InitResult(CONCURRENT))  # fenced; the producer retries
             else:
-                self._reply(event.slot, InitResult(error, producer_id, epoch))
+                self._reply(event.callback, InitResult(error, producer_id, epoch))
         elif isinstance(event, AddPartitions):
-            self._reply(event.slot, AddResult(error))
+            self._reply(event.callback, AddResult(error))
         elif isinstance(event, EndTransaction):
-            self._reply(event.slot, EndResult(error, producer_id, epoch))
+            self._reply(event.callback, EndResult(error, producer_id, epoch))
 
 
 _HANDLERS: dict[type, Callable[[TransactionalId, Any, int], None]] = {

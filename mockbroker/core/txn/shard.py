@@ -93,7 +93,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             transaction = TransactionalId(transactional_id, image)
             self.transactions[transactional_id] = transaction
         event = InitProducer(
-            slot=done,
+            callback=done,
             timeout_ms=timeout_ms,
             producer_id=producer_id,
             epoch=epoch,
@@ -117,7 +117,11 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             done(AddResult(UNKNOWN_ID))
             return
         event = AddPartitions(
-            slot=done, producer_id=producer_id, epoch=epoch, partitions=partitions, version=version
+            callback=done,
+            producer_id=producer_id,
+            epoch=epoch,
+            partitions=partitions,
+            version=version,
         )
         self._run(transaction, event)
 
@@ -151,7 +155,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             done(EndResult(UNKNOWN_ID))
             return
         event = EndTransaction(
-            slot=done,
+            callback=done,
             producer_id=producer_id,
             epoch=epoch,
             committed=committed,
@@ -218,7 +222,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
     def _perform(self, transaction: TransactionalId, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
-                cast("Callable[[Result], None]", effect.slot)(effect.result)
+                cast("Callable[[Result], None]", effect.callback)(effect.result)
             elif isinstance(effect, Persist):
                 self._store(transaction, effect)
             elif isinstance(effect, SendMarkers):

@@ -73,9 +73,9 @@ def test_while_a_move_is_pending_the_next_one_is_refused(state: State, ask: TxnR
     if state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
         play.tell(Loaded())
     elif state is State.ONGOING:
-        play.add(T1, slot="first")
+        play.add(T1, callback="first")
     else:
-        play.init(slot="first")
+        play.init(callback="first")
     assert play.id.pending is not None
     answer = put(play, ask)
     if ask is TxnRequest.VERIFY:

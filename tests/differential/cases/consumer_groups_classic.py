@@ -68,8 +68,8 @@ def old_member(session: Session, group: str, topic: str, who: str, **options: An
 
 @case()
 def consumer_group_takes_classic_members(session: Session) -> None:
-    # Six partitions are shared evenly by two and by three: where one member must get more, the order
-    # of Java's hash map picks it, and the broker draws the member id of `old`.
+    # Six partitions are shared evenly by two and by three. Where one member must get more, the
+    # order of Java's hash map picks it, and the broker draws the member id of `old`.
     topic, topic_id = topic_of(session, partitions=6)
     group = new_group(session)
     new = session.ask(joining(group, "new", topic), 1, label="new")

@@ -30,7 +30,7 @@ class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
     event has drawn one.
     """
 
-    slot: object
+    callback: object
     member_id: str
     epoch: int
     instance_id: str | None = None
@@ -47,7 +47,7 @@ class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
 class ConsumerLeave(msgspec.Struct, frozen=True, kw_only=True):
     """ConsumerGroupHeartbeat with epoch -1: gone, or -2: a static member that may come back."""
 
-    slot: object
+    callback: object
     member_id: str
     epoch: int
     instance_id: str | None = None
