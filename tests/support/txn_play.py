@@ -27,7 +27,7 @@ from mockbroker_protocol import ErrorCode
 
 START_MS = 1_000_000
 PRODUCER_ID = 7
-SPARE_ID = 99
+NEW_PRODUCER_ID = 99
 T0, T1 = ("t", 0), ("t", 1)
 
 
@@ -111,7 +111,7 @@ class Play:
                 timeout_ms=60_000,
                 producer_id=producer_id,
                 epoch=epoch,
-                spare_id=SPARE_ID if self.id.wants_spare_id else -1,
+                new_producer_id=NEW_PRODUCER_ID if self.id.needs_producer_id else -1,
                 server_version=version,
             )
         )
@@ -137,7 +137,7 @@ class Play:
                 epoch=changed.get("epoch", self.id.epoch),
                 committed=committed,
                 version=version,
-                spare_id=SPARE_ID if self.id.wants_spare_id else -1,
+                new_producer_id=NEW_PRODUCER_ID if self.id.needs_producer_id else -1,
             )
         )
 
@@ -146,5 +146,5 @@ class Play:
 
     def tick(self, by_ms: int = 0, version: int = 2) -> Play:
         self.now_ms += by_ms
-        spare_id = SPARE_ID if self.id.wants_spare_id else -1
-        return self.tell(Tick(spare_id=spare_id, server_version=version))
+        new_producer_id = NEW_PRODUCER_ID if self.id.needs_producer_id else -1
+        return self.tell(Tick(new_producer_id=new_producer_id, server_version=version))

@@ -75,7 +75,7 @@ class TransactionBase:
         self._out: list[Effect] = []
 
     @property
-    def wants_spare_id(self) -> bool:
+    def needs_producer_id(self) -> bool:
         """Whether the next event may use up a producer id, because the epochs are used up."""
         return self.epoch >= EPOCH_GIVEN_MAX
 

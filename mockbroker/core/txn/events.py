@@ -50,7 +50,7 @@ Result: TypeAlias = InitResult | AddResult | EndResult
 class InitProducer(msgspec.Struct, frozen=True, kw_only=True):
     """InitProducerId. `producer_id` and `epoch` are the producer's former ones, or both -1.
 
-    `spare_id` is a producer id never used before, in case one is needed (see `wants_spare_id`).
+    `new_producer_id` is an unused producer id, or -1 unless `needs_producer_id`.
     `server_version` is the cluster's transaction.version, by which an open transaction is aborted.
     """
 
@@ -58,7 +58,7 @@ class InitProducer(msgspec.Struct, frozen=True, kw_only=True):
     timeout_ms: int
     producer_id: int = NO_PRODUCER_ID
     epoch: int = NO_PRODUCER_EPOCH
-    spare_id: int = NO_PRODUCER_ID
+    new_producer_id: int = NO_PRODUCER_ID
     server_version: int = 2
 
 
@@ -80,7 +80,7 @@ class EndTransaction(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     committed: bool
     version: int = 0
-    spare_id: int = NO_PRODUCER_ID
+    new_producer_id: int = NO_PRODUCER_ID
 
 
 class Marked(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ class Expire(msgspec.Struct, frozen=True):
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """A deadline may have passed."""
 
-    spare_id: int = NO_PRODUCER_ID
+    new_producer_id: int = NO_PRODUCER_ID
     server_version: int = 2
 
 

@@ -97,7 +97,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             timeout_ms=timeout_ms,
             producer_id=producer_id,
             epoch=epoch,
-            spare_id=self._spare_id(transaction),
+            new_producer_id=self._next_producer_id(transaction),
             server_version=self.server_version,
         )
         self._run(transaction, event)
@@ -160,18 +160,20 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             epoch=epoch,
             committed=committed,
             version=version,
-            spare_id=self._spare_id(transaction),
+            new_producer_id=self._next_producer_id(transaction),
         )
         self._run(transaction, event)
 
     def check_timeout(self, transactional_id: str) -> None:
         """Abort the transaction of an id if it has timed out."""
         transaction = self.transactions[transactional_id]
-        tick = Tick(spare_id=self._spare_id(transaction), server_version=self.server_version)
+        tick = Tick(
+            new_producer_id=self._next_producer_id(transaction), server_version=self.server_version
+        )
         self._run(transaction, tick)
 
-    def _spare_id(self, transaction: TransactionalId) -> int:
-        return self._new_producer_id() if transaction.wants_spare_id else -1
+    def _next_producer_id(self, transaction: TransactionalId) -> int:
+        return self._new_producer_id() if transaction.needs_producer_id else -1
 
     def _new_producer_id(self) -> int:
         return self._runtime.ids.producer_id(self.coordinator.broker_id)

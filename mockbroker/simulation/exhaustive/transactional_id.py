@@ -154,7 +154,7 @@ class TransactionalIdWorld(World):
                 timeout_ms=TIMEOUT_MS,
                 producer_id=producer_id,
                 epoch=epoch,
-                spare_id=self._spare_id(),
+                new_producer_id=self._next_producer_id(),
                 server_version=self.server_version,
             ),
             callback,
@@ -201,7 +201,7 @@ class TransactionalIdWorld(World):
                 epoch=client.epoch,
                 committed=committed,
                 version=client.version,
-                spare_id=self._spare_id(),
+                new_producer_id=self._next_producer_id(),
             ),
             callback,
         )
@@ -235,7 +235,9 @@ class TransactionalIdWorld(World):
                 self.now_ms = end_ms
                 return
             self.now_ms = max(due_ms, self.now_ms)
-            self._tell(Tick(spare_id=self._spare_id(), server_version=self.server_version))
+            self._tell(
+                Tick(new_producer_id=self._next_producer_id(), server_version=self.server_version)
+            )
         must(condition=False, sentence="the id has nothing left to do at some time")
 
     def on_expire(self) -> None:
@@ -265,8 +267,8 @@ class TransactionalIdWorld(World):
         self.next_producer_id += 1
         return self.next_producer_id - 1
 
-    def _spare_id(self) -> int:
-        wanted = self.id is not None and self.id.wants_spare_id
+    def _next_producer_id(self) -> int:
+        wanted = self.id is not None and self.id.needs_producer_id
         return self._new_producer_id() if wanted else NO_PRODUCER_ID
 
     def _entry(self, partition: tuple[str, int], producer_id: int) -> Entry:

@@ -10,7 +10,7 @@ from mockbroker.core.txn.events import Loaded
 from mockbroker.core.txn.machine import TransactionalId
 from mockbroker.core.txn.states import TRANSITIONS, State
 from mockbroker_protocol import ErrorCode
-from tests.support.txn_play import SPARE_ID, T0, T1, Play, image
+from tests.support.txn_play import NEW_PRODUCER_ID, T0, T1, Play, image
 
 VERSIONS = st.sampled_from((0, 2))
 EPOCHS = st.integers(-1, 1)  # from the present one
@@ -89,7 +89,7 @@ class AnId(RuleBasedStateMachine):
         assert 0 <= self.play.id.epoch <= 32_767
         epochs: dict[int, int] = {}
         for stored in self.play.stored:
-            if stored is not None and stored.producer_id != SPARE_ID:  # handed out again and again
+            if stored is not None and stored.producer_id != NEW_PRODUCER_ID:
                 assert stored.epoch >= epochs.get(stored.producer_id, 0)
                 epochs[stored.producer_id] = stored.epoch
 

@@ -1,9 +1,9 @@
 """Members of the classic protocol in a consumer group (KIP-848, online migration).
 
-They send JoinGroup, SyncGroup and Heartbeat as ever, but nobody waits for anybody: JoinGroup is a
-heartbeat with a subscription and is answered at once, the generation being the member's epoch and
-the leader nobody, so that the client acts as a follower. SyncGroup fetches what is assigned to it.
-Heartbeat tells it to join again whenever there is something to give up or to take.
+They send JoinGroup, SyncGroup and Heartbeat, and no request waits. JoinGroup is a heartbeat with a
+subscription. Its answer has the member epoch as generation and no leader, so that the client acts
+as a follower. SyncGroup returns the assignment. Heartbeat returns REBALANCE_IN_PROGRESS when the
+member has partitions to revoke or to take.
 
 Source: GroupMetadataManager, classicGroup...ToConsumerGroup.
 """
@@ -86,7 +86,7 @@ def _check_migration(group: ConsumerGroup) -> None:
 
 
 def _check_protocols(group: ConsumerGroup, join: Join) -> None:
-    """Some protocol of the member's has to be one that all classic members support."""
+    """All classic members must support one protocol of the joining member."""
     supported = any(
         group.classic_protocols.get(name, 0) == group.classic_count for name, _ in join.protocols
     )
@@ -97,7 +97,7 @@ def _check_protocols(group: ConsumerGroup, join: Join) -> None:
 def _join_update(
     group: ConsumerGroup, join: Join, member_id: str, now_ms: int
 ) -> MemberUpdate | None:
-    """The member that joins; None if its joining turns the group into a classic one."""
+    """The update of the member that joins; None if the group is downgraded."""
     changes: list[Change] = []
     if join.instance_id is None:
         before = dynamic_member(group, member_id, create=True)
@@ -142,7 +142,7 @@ def _finish_join(group: ConsumerGroup, join: Join, update: MemberUpdate, now_ms:
 def _downgrade_with(
     group: ConsumerGroup, join: Join, update: MemberUpdate, reported: Reported, now_ms: int
 ) -> None:
-    """The last member of the new protocol is back as a classic one."""
+    """The last member of the consumer protocol has returned as a classic member."""
     stale = group.assignment_epoch < update.epoch
     if not stale:
         update.assignment_epoch = group.assignment_epoch
@@ -158,7 +158,7 @@ def _downgrade_with(
 
 
 def _owned_by(group: ConsumerGroup, subscription: Subscription) -> Reported:
-    """What a classic member says it owns, by topic id."""
+    """The owned partitions of a subscription, by topic id."""
     reported: dict[bytes, tuple[int, ...]] = {}
     for name, partitions in subscription.owned.items():
         info = group.topics.by_name(name)
@@ -207,14 +207,14 @@ def on_heartbeat(group: ConsumerGroup, heartbeat: Heartbeat, now_ms: int) -> Non
 
 
 def _must_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """There is a newer target, something to give up, or nothing left to wait for."""
+    """Whether there is a newer target, a partition to revoke, or no partition to wait for."""
     if member.epoch < group.assignment_epoch or member.state is MemberState.UNREVOKED:
         return True
     return member.state is MemberState.UNRELEASED and not _waits(group, member)
 
 
 def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Whether others still own some of what the member is to have."""
+    """Whether other members own partitions of the member's target."""
     for topic_id, partitions in group.targets.get(member.member_id, {}).items():
         mine = member.assigned.get(topic_id, {})
         if any(
@@ -243,7 +243,7 @@ def _expect_join(group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> N
 
 
 def on_leave(group: ConsumerGroup, leave: Leave, _: int) -> None:
-    """LeaveGroup; an administrator may send away members of either protocol with it."""
+    """LeaveGroup; an administrator may remove members of either protocol."""
     gone: set[str] = set()
     left: list[LeftMember] = []
     for leaver in leave.members:
@@ -287,7 +287,7 @@ def _joined(member: ConsumerMember) -> JoinResult:
 
 
 def _check_protocol(sync: Sync, classic: ClassicMember) -> None:
-    """What a request does not say differs from nothing."""
+    """Raise INCONSISTENT_GROUP_PROTOCOL for another protocol; None is accepted."""
     other_type = sync.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE)
     if other_type or sync.protocol_name not in (None, classic.protocols[0][0]):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

@@ -1,9 +1,8 @@
-"""What one heartbeat changes: the three steps that `states` describes.
+"""ConsumerGroupHeartbeat: the three steps that `states` describes.
 
-A *update* is what has been worked out so far for one member: it before and after, the changes to
-store, and the epochs as they are going to be. The group itself stays as it is meanwhile.
+A `MemberUpdate` collects the changes of one request. The group changes only once they are stored.
 
-Source: GroupMetadataManager.consumerGroupHeartbeat and what it calls.
+Source: GroupMetadataManager.consumerGroupHeartbeat.
 """
 
 from __future__ import annotations
@@ -50,10 +49,10 @@ LONG_AGO_MS = -(1 << 62)
 
 
 class MemberUpdate(msgspec.Struct):
-    """A member `before` and `after` the request, and what that takes.
+    """A member `before` and `after` the request, with the changes and timers in between.
 
-    A member that is new has a blank `before`; one that takes the place of a static member, that of
-    its former self under the new id.
+    The `before` of a new member is blank. For a static member that returns it is the former member
+    with the new id.
     """
 
     before: ConsumerMember
@@ -62,7 +61,7 @@ class MemberUpdate(msgspec.Struct):
     timers: list[SetTimer]
     epoch: int
     resubscribed: bool = False
-    refresh: frozenset[str] = frozenset()  # regexes to look up once this is stored
+    refresh: frozenset[str] = frozenset()  # regexes to resolve once this is stored
     assignment_epoch: int = 0
     target: Target = NO_TARGET
 
@@ -189,7 +188,7 @@ def joining_static_member(
     if former is None:
         return dynamic_member(group, member_id, create=True)
     if not classic and former.classic is None and former.epoch != STATIC_LEAVE_EPOCH:
-        # Both speak the new protocol: the former one has to say that it has left.
+        # Both use the consumer protocol: the former member must leave first.
         raise ApiError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {member_id} with instance id {instance_id} cannot join the group "
@@ -209,7 +208,7 @@ def joining_static_member(
 def _check_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> None:
     if epoch in (JOIN_EPOCH, member.epoch):
         return
-    # The answer that told it the present epoch may have got lost.
+    # The answer with the current epoch may have been lost.
     lost_answer = (
         epoch < member.epoch
         and epoch == member.previous_epoch
@@ -231,14 +230,14 @@ def _check_epoch(member: ConsumerMember, epoch: int, reported: Reported) -> None
 def update_member(
     group: ConsumerGroup, update: MemberUpdate, now_ms: int, *, classic: bool = False
 ) -> None:
-    """Write the member down if it changed, and raise the group epoch if that matters."""
+    """Store a changed member, and raise the group epoch if its subscription changed."""
     before, after = update.before, update.after
     names_changed = False
     if after != before:
         update.changes.append(MemberChange(after.member_id, after))
         names_changed = after.topic_names != before.topic_names
     regex_changed, resolved = _update_regex(group, update, now_ms)
-    # A regex that nobody has looked up yet changes nothing; the epoch rises once it is.
+    # An unresolved regex changes nothing; its resolution raises the epoch.
     rises = names_changed or (regex_changed if classic else resolved)
     update.resubscribed = rises if classic else names_changed or regex_changed
     if rises or group.compared_metadata_version != group.topics.version:
@@ -246,7 +245,7 @@ def update_member(
 
 
 def _update_regex(group: ConsumerGroup, update: MemberUpdate, now_ms: int) -> tuple[bool, bool]:
-    """Whether the member has another regex, and whether its topics are known already."""
+    """Whether the member's regex has changed, and whether the new one is resolved."""
     old, new = update.before.regex, update.after.regex
     resolved = False
     urgent = False
@@ -273,7 +272,7 @@ def _update_regex(group: ConsumerGroup, update: MemberUpdate, now_ms: int) -> tu
 def _regexes_to_refresh(
     group: ConsumerGroup, old: str, new: str, now_ms: int, *, urgent: bool
 ) -> frozenset[str]:
-    """All of the group's regexes, if it is time to look them up again, else none."""
+    """All regexes of the group if a refresh is due, else none."""
     if not urgent and not group.regexes:
         return frozenset()
     any_resolved = next(iter(group.resolved.values()), None)
@@ -297,7 +296,7 @@ def _regexes_to_refresh(
 
 
 def _update_group_epoch(group: ConsumerGroup, update: MemberUpdate, *, rises: bool) -> None:
-    """Raise the group epoch if asked to, or if a subscribed topic is no longer what it was."""
+    """Raise the group epoch if `rises` is set or the hash of the subscribed topics has changed."""
     new_hash = metadata_hash(group.topics, _names_with(group, update.before, update.after))
     if rises or new_hash != group.metadata_hash:
         update.epoch = group.epoch + 1
@@ -306,7 +305,7 @@ def _update_group_epoch(group: ConsumerGroup, update: MemberUpdate, *, rises: bo
 
 
 def _names_with(group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember) -> set[str]:
-    """The names subscribed to once the member has changed."""
+    """The subscribed topic names after the update."""
     names = Counter(group.subscribed_topic_names)
     for name in before.topic_names:
         names.count(name, -1)
@@ -331,7 +330,7 @@ def _regexes_with(group: ConsumerGroup, before: ConsumerMember, after: ConsumerM
 
 
 def update_target_assignment(group: ConsumerGroup, update: MemberUpdate, now_ms: int) -> None:
-    """Have the assignor share out anew, if the group epoch is ahead and it is time to."""
+    """Run the assignor if the group epoch is ahead and the assignment interval is over."""
     update.assignment_epoch = group.assignment_epoch
     update.target = group.target_of(update.after)
     if group.assignment_epoch >= update.epoch or not _may_assign(group, now_ms):
@@ -376,7 +375,7 @@ def _spec(group: ConsumerGroup, members: dict[str, ConsumerMember]) -> AssignorG
         specs[member_id] = AssignorMember(
             member.instance_id, topics, _present_target(group, member)
         )
-    # As ConsumerGroup.subscriptionType has it: by names or by a regex, but not by both.
+    # As ConsumerGroup.subscriptionType: by names or by a regex, not by both.
     kinds = {(member.topic_names, member.regex) for member in members.values()}
     uniform = len(kinds) == 1 and not any(names and regex for names, regex in kinds)
     return AssignorGroup(specs, uniform, partitions)
@@ -390,7 +389,7 @@ def _present_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
 def _subscribed(
     group: ConsumerGroup, member: ConsumerMember, partitions: dict[bytes, int] | None = None
 ) -> frozenset[bytes]:
-    """The ids of the topics that exist among those a member subscribes to."""
+    """The ids of a member's subscribed topics that exist."""
     names = member.topic_names
     resolved = group.resolved.get(member.regex) if member.regex else None
     if resolved is not None:
@@ -456,7 +455,7 @@ def submit(group: ConsumerGroup, update: MemberUpdate, answer: Reply) -> None:
 
 
 def on_regexes_resolved(group: ConsumerGroup, resolved: RegexesResolved, _: int) -> None:
-    """Write down what regexes stand for; the epoch rises if that is something else now."""
+    """Store the topics of the regexes; a difference raises the group epoch."""
     changes: list[Change] = []
     names = set(group.subscribed_topic_names)
     rises = False

@@ -1,7 +1,7 @@
-"""How members leave a consumer group, or are sent away, and what that does to the group.
+"""Members that leave a consumer group or are fenced.
 
-Whoever goes takes the group epoch up by one. When only members of the classic protocol stay, the
-group may become a classic one (KIP-848, online downgrade).
+Each removal raises the group epoch. When only classic members stay, the group may be downgraded
+(KIP-848, online migration).
 
 Source: GroupMetadataManager, consumerGroupLeave, consumerGroupFenceMembers.
 """
@@ -33,7 +33,7 @@ from mockbroker.core.groups.events import ConsumerResult, Reply
 def fence_members(
     group: ConsumerGroup, gone: frozenset[str], answer: Reply | None, retry: SetTimer | None = None
 ) -> None:
-    """Members leave, or are sent away: the epoch rises, or the group becomes a classic one."""
+    """Remove members: the group epoch rises, or the group is downgraded."""
     if may_downgrade(group, gone):
         group.effects.append(
             Downgrade(
@@ -65,16 +65,16 @@ def fence_members(
 
 
 def may_downgrade(group: ConsumerGroup, gone: frozenset[str], joining: int = 0) -> bool:
-    """Whether only classic members stay, and the brokers let the group become a classic one.
+    """Whether only classic members stay, and policy and size allow a downgrade.
 
-    `joining` counts a classic member that takes the place of one that is gone.
+    `joining` counts a classic member that replaces one in `gone`.
     """
     staying = len(group.members) - len(gone)
     classic_gone = sum(group.members[m].classic is not None for m in gone)
     if group.classic_count - classic_gone != staying or staying + joining == 0:
         return False
     if joining and classic_gone:
-        return False  # a classic member in place of a classic one changes nothing
+        return False
     if not group.settings.migration.downgrade:
         return False
     return staying + joining <= group.settings.classic_size_max
@@ -95,7 +95,7 @@ def on_consumer_leave(group: ConsumerGroup, leave: ConsumerLeave, _: int) -> Non
     if leave.instance_id is None or leave.epoch != STATIC_LEAVE_EPOCH:
         fence_members(group, frozenset({member.member_id}), answer)
         return
-    # Its partitions stay its own, as of epoch 0: whoever comes back in its place may commit.
+    # It keeps its partitions at epoch 0, so that the returning member may commit.
     away = msgspec.structs.replace(
         member,
         epoch=STATIC_LEAVE_EPOCH,
