@@ -90,7 +90,7 @@ def consumer_group_heartbeat(
         shard.consumers.consumer_leave(
             request.group_id,
             ConsumerLeave(
-                slot=done,
+                callback=done,
                 member_id=request.member_id,
                 epoch=request.member_epoch,
                 instance_id=request.instance_id,
@@ -144,13 +144,13 @@ def _why_invalid_join(request: ConsumerGroupHeartbeatRequest) -> str | None:
 
 
 def _event(
-    ctx: RequestContext, request: ConsumerGroupHeartbeatRequest, slot: object
+    ctx: RequestContext, request: ConsumerGroupHeartbeatRequest, callback: object
 ) -> ConsumerHeartbeat:
     names = request.subscribed_topic_names
     owned = request.topic_partitions
     timeout_ms = request.rebalance_timeout_ms
     return ConsumerHeartbeat(
-        slot=slot,
+        callback=callback,
         member_id=request.member_id or uuid_text(ctx.cluster.runtime.ids.uuid()),
         epoch=request.member_epoch,
         instance_id=request.instance_id,

@@ -63,7 +63,7 @@ def _described(group: ClassicGroup) -> DescribedGroup:
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,
-        protocol_type=group.protocol_type,
+        protocol_type=group.protocol_type or "",
         protocol_data=protocol or "",
         members=[
             DescribedGroupMember(

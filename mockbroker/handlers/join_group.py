@@ -57,7 +57,7 @@ def join_group(
     return parked
 
 
-def _event(ctx: RequestContext, request: JoinGroupRequest, slot: object) -> Join:
+def _event(ctx: RequestContext, request: JoinGroupRequest, callback: object) -> Join:
     version = ctx.api_version
     instance_id = request.group_instance_id
     new_member_id = ""
@@ -67,7 +67,7 @@ def _event(ctx: RequestContext, request: JoinGroupRequest, slot: object) -> Join
     # v0 has no rebalance timeout: the session timeout stands in for it.
     rebalance_ms = request.rebalance_timeout_ms if version else request.session_timeout_ms
     return Join(
-        slot=slot,
+        callback=callback,
         member_id=request.member_id,
         new_member_id=new_member_id,
         instance_id=instance_id,

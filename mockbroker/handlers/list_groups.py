@@ -52,7 +52,7 @@ def list_groups(ctx: RequestContext, request: ListGroupsRequest) -> ListGroupsRe
 def _line(group: Group) -> ListedGroup:
     return ListedGroup(
         group_id=group.group_id,
-        protocol_type=group.protocol_type,
+        protocol_type=group.protocol_type or "",
         group_state=group.state_name,
         group_type=group.group_type,
     )

@@ -37,7 +37,7 @@ def sync_group(
     ctx.cluster.member_connections.heard(request.group_id, request.member_id, ctx.connection)
     parked: Parked[SyncGroupResponse] = Parked()
     event = Sync(
-        slot=partial(_complete, parked),
+        callback=partial(_complete, parked),
         member_id=request.member_id,
         generation=request.generation_id,
         instance_id=request.group_instance_id,

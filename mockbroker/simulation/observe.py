@@ -651,18 +651,18 @@ def stuck_members(cluster: Cluster, group_id: str, state: str) -> Iterator[str]:
         group = shard.classic.get(group_id)
         if group is None or group.state_name != state:
             continue
-        if group.state is GroupState.PREPARING and group._join_deadline_ms is None:
+        if group.state is GroupState.PREPARING and group.join_deadline_ms is None:
             yield "the join phase has no end"
         if (
             group.state is GroupState.COMPLETING
-            and group.pending_sync
-            and not group._sync_deadline_ms
+            and group.pending_sync_members
+            and not group.sync_deadline_ms
         ):
             yield "the sync phase has no end"
-        for member in group.roster.members.values():
-            if group.state is not GroupState.COMPLETING and member.sync_slot is not None:
+        for member in group.members.values():
+            if group.state is not GroupState.COMPLETING and member.sync_callback is not None:
                 yield f"{member.member_id} waits for its assignment"
-            if group.state is GroupState.COMPLETING and member.join_slot is not None:
+            if group.state is GroupState.COMPLETING and member.join_callback is not None:
                 yield f"{member.member_id} waits for the end of the join phase"
 
 

@@ -71,7 +71,7 @@ def decided(cluster: Cluster) -> Iterator[tuple[TransactionalId, list[TopicParti
             if transaction.state in _PREPARED:
                 sent = {
                     pending.key
-                    for pending in broker.transactions.markers.under_way
+                    for pending in broker.transactions.markers.pending_markers
                     if pending.transaction is transaction
                 }
                 yield transaction, [key for key in transaction.partitions if key not in sent]

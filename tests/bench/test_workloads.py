@@ -61,7 +61,7 @@ def states(kafka: Cluster) -> list[tuple[str, int]]:
     """The state and the number of members of each group."""
     return kafka.call(
         lambda cluster: [
-            (group.state.value, len(group.roster.members))
+            (group.state.value, len(group.members))
             for broker in cluster.brokers.values()
             for shard in broker.groups.shards()
             if isinstance(shard, GroupShard)

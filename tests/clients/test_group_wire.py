@@ -171,7 +171,7 @@ async def test_a_consumer_joins_with_the_id_it_is_given(world: World) -> None:
     accepted = await link.send(request)
     assert (accepted.error_code, accepted.generation_id) == (E.NONE, 1)
     group = world.server.cluster.brokers[1].groups.shard_of("g").groups["g"]
-    member = group.roster.members[refused.member_id]
+    member = group.members[refused.member_id]
     assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (10_000, 300_000)
 
 

@@ -104,7 +104,7 @@ def test_the_answer_in_each_version(node: GroupNode, version: int) -> None:
 
 def test_before_v1_the_session_timeout_is_the_rebalance_timeout(node: GroupNode) -> None:
     node.ask(join_request(session_timeout_ms=7_000), 0)
-    (member,) = node.shard().groups["g"].roster.members.values()
+    (member,) = node.shard().groups["g"].members.values()
     assert (member.rebalance_timeout_ms, member.session_timeout_ms) == (7_000, 7_000)
 
 
@@ -184,4 +184,4 @@ def test_a_new_group_is_in_the_log_before_its_first_member(node: GroupNode) -> N
 def test_a_subscription_that_cannot_be_read_is_taken_as_it_is(node: GroupNode) -> None:
     """The broker passes it on; reading it is the members' affair."""
     members = node.stable(count=1, protocols={"range": b"\xff"})
-    assert node.shard().groups["g"].roster.leader == members[0]
+    assert node.shard().groups["g"].leader == members[0]

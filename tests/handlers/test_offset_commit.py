@@ -120,7 +120,7 @@ def test_nobody_in_particular_may_commit_for_a_group_without_members(
     """A simple group comes into being: consumers that assign themselves, administrators."""
     assert commit(node, commit_request({T0: 7}), version) == [E.NONE]
     group = node.shard().groups["g"]
-    assert (group.state.value, group.roster.protocol_type) == ("Empty", None)
+    assert (group.state.value, group.protocol_type) == ("Empty", None)
     assert committed(node) == 7
 
 

@@ -339,8 +339,8 @@ def a_member_that_waits_in_a_group_that_is_stable(world: World) -> None:
     group = coordinated(world).classic.get("g")
     assert group is not None
     member = Member("m", None, "c", "h", 1_000, 1_000, (("range", b""),), b"")
-    member.sync_slot = object()
-    group.roster.add(member, "consumer")
+    member.sync_callback = object()
+    group.add_member(member, "consumer")
     group.state = State.STABLE
     world.cluster.runtime.emit(GroupMoved(0, "g", "CompletingRebalance", "Stable", 0, 1, ""))
 

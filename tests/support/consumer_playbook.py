@@ -1,6 +1,6 @@
 """A playbook for consumer groups: `play >> event << answer << answer`, on a manual clock.
 
-Slots are names; members are called by their slot. What a play does not ask for must not happen:
+Slots are names; members are called by their callback. What a play does not ask for must not happen:
 answers left over when the next event comes, or at the end, fail the test. What the group wants
 stored is stored at once (`storing`), and kept in `stored`; regexes it asks about are looked up at
 once. The assignment interval is 0 unless a test says otherwise.
@@ -24,6 +24,7 @@ from mockbroker.core.groups.consumer.events import (
     Stored,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
+from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.states import GroupState
 from mockbroker.core.groups.consumer.topics import TopicInfo
 from mockbroker.core.groups.events import ConsumerResult, Reply, Tick
@@ -80,62 +81,62 @@ def by_id(owned: Owned) -> dict[bytes, tuple[int, ...]]:
     return {topic_id(name): tuple(partitions) for name, partitions in owned.items()}
 
 
-def join(slot: str, *topics: str, **fields: Any) -> ConsumerHeartbeat:
+def join(callback: str, *topics: str, **fields: Any) -> ConsumerHeartbeat:
     """A member joins, or joins again."""
     values: dict[str, Any] = {
-        "member_id": slot,
+        "member_id": callback,
         "rebalance_timeout_ms": REBALANCE_MS,
         "topic_names": frozenset(topics),
         "reported": {},
         "client_id": "client",
         "client_host": "/127.0.0.1",
     }
-    return ConsumerHeartbeat(slot=slot, epoch=0, **(values | fields))
+    return ConsumerHeartbeat(callback=callback, epoch=0, **(values | fields))
 
 
-def beat(slot: str, epoch: int, owned: Owned | None = None, **fields: Any) -> ConsumerHeartbeat:
+def beat(callback: str, epoch: int, owned: Owned | None = None, **fields: Any) -> ConsumerHeartbeat:
     """A member beats, and says what it owns or does not."""
     values: dict[str, Any] = {
-        "member_id": slot,
+        "member_id": callback,
         "reported": None if owned is None else by_id(owned),
         "client_id": "client",
         "client_host": "/127.0.0.1",
     }
-    return ConsumerHeartbeat(slot=slot, epoch=epoch, **(values | fields))
+    return ConsumerHeartbeat(callback=callback, epoch=epoch, **(values | fields))
 
 
-def leave(slot: str, epoch: int = -1, **fields: Any) -> ConsumerLeave:
-    return ConsumerLeave(slot=slot, epoch=epoch, **({"member_id": slot} | fields))
+def leave(callback: str, epoch: int = -1, **fields: Any) -> ConsumerLeave:
+    return ConsumerLeave(callback=callback, epoch=epoch, **({"member_id": callback} | fields))
 
 
 class Told:
-    """An expected answer: its slot and whatever the test names of the result."""
+    """An expected answer: its callback and whatever the test names of the result."""
 
-    def __init__(self, slot: str, kind: type, fields: Mapping[str, Any]) -> None:
-        self.slot = slot
+    def __init__(self, callback: str, kind: type, fields: Mapping[str, Any]) -> None:
+        self.callback = callback
         self.kind = kind
         self.fields = fields
 
     def matches(self, answer: Reply) -> bool:
         return (
-            answer.slot == self.slot
+            answer.callback == self.callback
             and isinstance(answer.result, self.kind)
             and all(getattr(answer.result, name) == value for name, value in self.fields.items())
         )
 
     def __repr__(self) -> str:
-        return f"{self.kind.__name__}({self.slot!r}, {self.fields})"
+        return f"{self.kind.__name__}({self.callback!r}, {self.fields})"
 
 
-def told(slot: str, epoch: int, owned: Owned | None = None, **fields: Any) -> Told:
+def told(callback: str, epoch: int, owned: Owned | None = None, **fields: Any) -> Told:
     """A success: the member's epoch, and the assignment or that there is none in the answer."""
     assignment = None if owned is None else by_id(owned)
     values = {"error": NONE, "epoch": epoch, "assignment": assignment}
-    return Told(slot, ConsumerResult, values | fields)
+    return Told(callback, ConsumerResult, values | fields)
 
 
-def refused(slot: str, error: ErrorCode) -> Told:
-    return Told(slot, ConsumerResult, {"error": error, "assignment": None, "member_id": None})
+def refused(callback: str, error: ErrorCode) -> Told:
+    return Told(callback, ConsumerResult, {"error": error, "assignment": None, "member_id": None})
 
 
 class Playbook:
@@ -152,7 +153,7 @@ class Playbook:
 
     def __rshift__(self, event: object) -> Playbook:
         self.done()
-        self._perform(self.group.handle(event, self.now_ms))
+        self._perform(handle(self.group, event, self.now_ms))
         return self
 
     def __lshift__(self, expected: Told) -> Playbook:
@@ -168,7 +169,7 @@ class Playbook:
             elif isinstance(effect, Store):
                 if self.storing is NONE:
                     self.stored += effect.changes
-                self._perform(self.group.handle(Stored(effect, self.storing), self.now_ms))
+                self._perform(handle(self.group, Stored(effect, self.storing), self.now_ms))
             elif isinstance(effect, ResolveRegexes):
                 self.looked_up.append(effect)
                 found = {
@@ -180,7 +181,7 @@ class Playbook:
                     for regex in effect.regexes
                 }
                 resolved = RegexesResolved(found, self.topics.version, self.now_ms)
-                self._perform(self.group.handle(resolved, self.now_ms))
+                self._perform(handle(self.group, resolved, self.now_ms))
             else:
                 self.downgrades.append(effect)
 
@@ -194,7 +195,7 @@ class Playbook:
         end_ms = self.now_ms + delay_ms
         while (due_ms := self.group.deadline_ms()) is not None and due_ms <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
-            self._perform(self.group.handle(Tick(), self.now_ms))
+            self._perform(handle(self.group, Tick(), self.now_ms))
         self.now_ms = end_ms
         return self
 

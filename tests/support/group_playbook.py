@@ -30,6 +30,7 @@ from mockbroker.core.groups.events import (
     SyncResult,
     Tick,
 )
+from mockbroker.core.groups.machine import handle
 from mockbroker.core.groups.states import State
 from mockbroker_protocol import ErrorCode
 
@@ -41,47 +42,49 @@ RANGE: Protocols = (("range", b"topics"),)
 
 
 class Answer:
-    """An expected reply: its slot, kind, error, and whatever else the test names."""
+    """An expected reply: its callback, kind, error, and whatever else the test names."""
 
-    def __init__(self, kind: type, slot: str, error: ErrorCode, fields: Mapping[str, Any]) -> None:
+    def __init__(
+        self, kind: type, callback: str, error: ErrorCode, fields: Mapping[str, Any]
+    ) -> None:
         self.kind = kind
-        self.slot = slot
+        self.callback = callback
         self.fields = {"error": error, **fields}
 
     def matches(self, effect: Effect) -> bool:
         return (
             isinstance(effect, Reply)
-            and effect.slot == self.slot
+            and effect.callback == self.callback
             and isinstance(effect.result, self.kind)
             and all(getattr(effect.result, name) == value for name, value in self.fields.items())
         )
 
     def __repr__(self) -> str:
-        return f"{self.kind.__name__}({self.slot!r}, {self.fields})"
+        return f"{self.kind.__name__}({self.callback!r}, {self.fields})"
 
 
-def joined(slot: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
-    return Answer(JoinResult, slot, error, fields)
+def joined(callback: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
+    return Answer(JoinResult, callback, error, fields)
 
 
-def synced(slot: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
-    return Answer(SyncResult, slot, error, fields)
+def synced(callback: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
+    return Answer(SyncResult, callback, error, fields)
 
 
-def beaten(slot: str, error: ErrorCode = NONE) -> Answer:
-    return Answer(HeartbeatResult, slot, error, {})
+def beaten(callback: str, error: ErrorCode = NONE) -> Answer:
+    return Answer(HeartbeatResult, callback, error, {})
 
 
-def left(slot: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
-    return Answer(LeaveResult, slot, error, fields)
+def left(callback: str, error: ErrorCode = NONE, **fields: Any) -> Answer:
+    return Answer(LeaveResult, callback, error, fields)
 
 
-def join(slot: str, member_id: str = "", **fields: Any) -> Join:
+def join(callback: str, member_id: str = "", **fields: Any) -> Join:
     """A Join of a client that has, or is to be given, the member id `member_id` or that of its
-    slot.
+    callback.
     """
     values: dict[str, Any] = {
-        "new_member_id": slot,
+        "new_member_id": callback,
         "client_id": "client",
         "client_host": "/127.0.0.1",
         "session_timeout_ms": SESSION_MS,
@@ -89,20 +92,24 @@ def join(slot: str, member_id: str = "", **fields: Any) -> Join:
         "protocol_type": "consumer",
         "protocols": RANGE,
     }
-    return Join(slot=slot, member_id=member_id, **(values | fields))
+    return Join(callback=callback, member_id=member_id, **(values | fields))
 
 
-def sync(slot: str, generation: int, **fields: Any) -> Sync:
-    return Sync(**({"slot": slot, "member_id": slot, "generation": generation} | fields))
+def sync(callback: str, generation: int, **fields: Any) -> Sync:
+    return Sync(
+        **({"callback": callback, "member_id": callback, "generation": generation} | fields)
+    )
 
 
-def beat(slot: str, generation: int, **fields: Any) -> Heartbeat:
-    return Heartbeat(**({"slot": slot, "member_id": slot, "generation": generation} | fields))
+def beat(callback: str, generation: int, **fields: Any) -> Heartbeat:
+    return Heartbeat(
+        **({"callback": callback, "member_id": callback, "generation": generation} | fields)
+    )
 
 
-def leave(slot: str, *members: str | Leaver) -> Leave:
+def leave(callback: str, *members: str | Leaver) -> Leave:
     leavers = [Leaver(m) if isinstance(m, str) else m for m in members]
-    return Leave(slot, tuple(leavers))
+    return Leave(callback, tuple(leavers))
 
 
 class Playbook:
@@ -116,7 +123,7 @@ class Playbook:
 
     def __rshift__(self, event: Event) -> Playbook:
         self.done()
-        for effect in self.group.handle(event, self.now_ms):
+        for effect in handle(self.group, event, self.now_ms):
             self._take(effect)
         return self
 
@@ -132,7 +139,7 @@ class Playbook:
         elif isinstance(effect, Persist):
             self.stored.append(effect)
             if self.storing:
-                for later in self.group.handle(Persisted(effect, NONE), self.now_ms):
+                for later in handle(self.group, Persisted(effect, NONE), self.now_ms):
                     self._take(later)
         else:
             self.effects.append(effect)
@@ -147,7 +154,7 @@ class Playbook:
         end_ms = self.now_ms + delay_ms
         while (due_ms := self.group.deadline_ms()) is not None and due_ms <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
-            for effect in self.group.handle(Tick(), self.now_ms):
+            for effect in handle(self.group, Tick(), self.now_ms):
                 self._take(effect)
         self.now_ms = end_ms
         return self
@@ -182,7 +189,7 @@ class Playbook:
             self.take_all()
         if self.state is State.PREPARING:
             for member in members:
-                waiting = self.group.roster.members[member].join_slot
+                waiting = self.group.members[member].join_callback
                 if waiting is None:
                     self >> join(member, member, **fields)
                     self.take_all()

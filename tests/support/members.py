@@ -286,9 +286,7 @@ def _look(cluster: Any, group: str) -> Look:
     found = cluster.brokers[partition.leader_id].groups.shard_of(group).classic.get(group)
     if found is None:
         return Look(State.DEAD.value, -1, {})
-    owned = {
-        member.client_id: _assigned(member.assignment) for member in found.roster.members.values()
-    }
+    owned = {member.client_id: _assigned(member.assignment) for member in found.members.values()}
     return Look(found.state.value, found.generation, owned)
 
 

@@ -27,7 +27,7 @@ from mockbroker_protocol import ErrorCode
 
 START_MS = 1_000_000
 PRODUCER_ID = 7
-SPARE_ID = 99
+NEW_PRODUCER_ID = 99
 T0, T1 = ("t", 0), ("t", 1)
 
 
@@ -79,8 +79,8 @@ class Play:
                 else:
                     self.waiting.append(effect)
             elif isinstance(effect, Reply):
-                assert effect.slot not in self.replies, "answered twice"
-                self.replies[effect.slot] = effect.result
+                assert effect.callback not in self.replies, "answered twice"
+                self.replies[effect.callback] = effect.result
             elif isinstance(effect, Moved):
                 self.moves.append((effect.previous, effect.state))
             elif isinstance(effect, SendMarkers):
@@ -100,26 +100,26 @@ class Play:
 
     def _ask(self, event: Any) -> Any:
         self.tell(event)
-        return self.replies.pop(event.slot, None)
+        return self.replies.pop(event.callback, None)
 
     def init(
-        self, producer_id: int = -1, epoch: int = -1, *, version: int = 2, slot: object = "init"
+        self, producer_id: int = -1, epoch: int = -1, *, version: int = 2, callback: object = "init"
     ) -> Any:
         return self._ask(
             InitProducer(
-                slot=slot,
+                callback=callback,
                 timeout_ms=60_000,
                 producer_id=producer_id,
                 epoch=epoch,
-                spare_id=SPARE_ID if self.id.wants_spare_id else -1,
+                new_producer_id=NEW_PRODUCER_ID if self.id.needs_producer_id else -1,
                 server_version=version,
             )
         )
 
-    def add(self, *partitions: tuple[str, int], slot: object = "add", **changed: Any) -> Any:
+    def add(self, *partitions: tuple[str, int], callback: object = "add", **changed: Any) -> Any:
         return self._ask(
             AddPartitions(
-                slot=slot,
+                callback=callback,
                 producer_id=changed.get("producer_id", self.id.producer_id),
                 epoch=changed.get("epoch", self.id.epoch),
                 partitions=partitions or (T0,),
@@ -128,16 +128,16 @@ class Play:
         )
 
     def end(
-        self, *, committed: bool = True, version: int = 0, slot: object = "end", **changed: Any
+        self, *, committed: bool = True, version: int = 0, callback: object = "end", **changed: Any
     ) -> Any:
         return self._ask(
             EndTransaction(
-                slot=slot,
+                callback=callback,
                 producer_id=changed.get("producer_id", self.id.producer_id),
                 epoch=changed.get("epoch", self.id.epoch),
                 committed=committed,
                 version=version,
-                spare_id=SPARE_ID if self.id.wants_spare_id else -1,
+                new_producer_id=NEW_PRODUCER_ID if self.id.needs_producer_id else -1,
             )
         )
 
@@ -146,5 +146,5 @@ class Play:
 
     def tick(self, by_ms: int = 0, version: int = 2) -> Play:
         self.now_ms += by_ms
-        spare_id = SPARE_ID if self.id.wants_spare_id else -1
-        return self.tell(Tick(spare_id=spare_id, server_version=version))
+        new_producer_id = NEW_PRODUCER_ID if self.id.needs_producer_id else -1
+        return self.tell(Tick(new_producer_id=new_producer_id, server_version=version))

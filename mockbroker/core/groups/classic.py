@@ -1,349 +1,540 @@
-"""A classic group: the interpreter of the tables in `groups.states`.
+"""A classic group: its members, its state, and the checks that need no more than these.
 
-`handle(event, now_ms)` runs to completion and returns the effects; `deadline_ms()` returns the time
-of the next `Tick`. The group draws no ids, reads no clock and writes nothing: a record to store is
-an effect, and its outcome comes back as an event. A group has three kinds of timers:
+`groups.machine` handles the events of the group. Counts are kept as members come and go, so that
+"has everybody joined" and "does everybody support this protocol" cost the same for 5 members as for
+5,000. Members are in the order in which they were added, so that runs repeat; Kafka's maps have no
+order.
 
-- the join timer: the initial delay of a group that was Empty, else the slowest member's rebalance
-  timeout; a dynamic member that has not joined by then is removed (a static member stays);
-- the pending-sync timer, of the same length, from the end of the join phase: a member that has not
-  sent SyncGroup by then is removed, and the next rebalance begins;
-- a session for each member, re-armed by Heartbeat, OffsetCommit and the end of each wait. It does
-  not expire while the member's JoinGroup or SyncGroup waits, except in its first join, which is
-  limited to five minutes. Ids given out with MEMBER_ID_REQUIRED have one as well.
-
-A request that replaces a waiting one of the same member, or removes its member, has the older one
-answered too. (Kafka drops the older one without an answer; its connection is closed.)
-
-Source: GroupMetadataManager, classicGroup* and what it calls.
+Source: ClassicGroup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
-from mockbroker.core.groups.base import NONE, ClassicGroupSettings, join_error
+import msgspec
+
 from mockbroker.core.groups.events import (
     NO_LEADER,
     NO_MEMBER_ID,
-    Delete,
     Effect,
-    EndSession,
-    Event,
-    Heartbeat,
-    HeartbeatResult,
-    Join,
-    Leave,
-    LeaveResult,
-    LeftMember,
-    Loaded,
-    Persist,
-    Persisted,
-    Rebalance,
+    GroupImage,
+    JoinedMember,
+    JoinResult,
+    MemberImage,
+    Moved,
+    Protocols,
     Reply,
-    StaticReplacement,
-    Sync,
-    Tick,
-    Unload,
+    SyncResult,
 )
+from mockbroker.core.groups.group import CLASSIC, CONSUMER_PROTOCOL_TYPE, commit_age_ms
 from mockbroker.core.groups.lazy_timers import LazyTimer, LazyTimerHeap
 from mockbroker.core.groups.members import Member
-from mockbroker.core.groups.rebalance import ClassicGroupRebalance
-from mockbroker.core.groups.states import ANSWERS, RequestAction, RequestKind, State, Trigger
+from mockbroker.core.groups.records import KeyValue, group_tombstone
+from mockbroker.core.groups.states import (
+    ANSWERS,
+    HEARTBEAT_ANSWERS,
+    TRANSITIONS,
+    RequestAction,
+    RequestKind,
+    State,
+    Trigger,
+)
+from mockbroker.core.groups.subscriptions import subscribed_topics
 from mockbroker_protocol import ErrorCode
 
-__all__ = ["ClassicGroup", "ClassicGroupSettings"]
+if TYPE_CHECKING:
+    from mockbroker.core.groups.offsets import OffsetAndMetadata
 
-NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000  # classicGroupNewMemberJoinTimeoutMs, not configurable
+NONE = ErrorCode.NONE
 
 
-class ClassicGroup(ClassicGroupRebalance):
-    """One group. Public attributes are for reading."""
+class ClassicGroupSettings(msgspec.Struct, kw_only=True):
+    """The broker configs group.initial.rebalance.delay.ms and group.max.size."""
 
-    __slots__ = ()
+    initial_rebalance_delay_ms: int = 0
+    size_max: int = 2_147_483_647
 
-    def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Handle one event; returns the effects in order."""
-        assert not self._out
-        _HANDLERS[type(event)](self, event, now_ms)
-        out, self._out = self._out, []
-        return out
+
+class ClassicGroup:
+    """One group. Only the group itself, `machine` and `rebalance` write its attributes."""
+
+    group_type: ClassVar[str] = CLASSIC
+
+    __slots__ = (
+        "_clock_target_ms",
+        "_supported_protocols",
+        "effects",
+        "generation",
+        "group_id",
+        "initial_remaining_ms",
+        "join_deadline_ms",
+        "leader",
+        "members",
+        "members_awaiting_join",
+        "new_member_added",
+        "pending_join_members",
+        "pending_sync_members",
+        "previous_state",
+        "protocol_name",
+        "protocol_type",
+        "session_timers",
+        "settings",
+        "state",
+        "state_timestamp_ms",
+        "static_members",
+        "subscriptions",
+        "sync_deadline_ms",
+    )
+
+    def __init__(self, group_id: str, settings: ClassicGroupSettings, now_ms: int) -> None:
+        self.group_id = group_id
+        self.settings = settings
+        self.state = State.EMPTY
+        self.state_timestamp_ms = now_ms
+        self.generation = 0
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.leader: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}  # instance id -> member id
+        # Member ids that were returned with MEMBER_ID_REQUIRED and have not joined.
+        self.pending_join_members: dict[str, LazyTimer] = {}
+        # Members of this generation that have not sent SyncGroup; a dict for its order.
+        self.pending_sync_members: dict[str, None] = {}
+        self.members_awaiting_join = 0
+        # The members' metadata for the generation's protocol; None before the first generation.
+        self.subscriptions: tuple[bytes, ...] | None = None
+        self.previous_state = State.DEAD
+        self.session_timers = LazyTimerHeap()
+        self.join_deadline_ms: int | None = None
+        self.sync_deadline_ms: int | None = None
+        # Of an initial rebalance: the running delay and the remaining one.
+        self.initial_remaining_ms: tuple[int, int] | None = None
+        self.new_member_added = False
+        self._supported_protocols: dict[str, int] = {}  # protocol -> members that support it
+        # The target of a clock advance: members' timers armed before it start there.
+        self._clock_target_ms = 0
+        self.effects: list[Effect] = []
+
+    @classmethod
+    def restore(
+        cls, group_id: str, settings: ClassicGroupSettings, image: GroupImage, now_ms: int
+    ) -> ClassicGroup:
+        """The group of a stored `image`, without timers and waiting requests.
+
+        A Loaded event, once the whole log is read, starts the sessions.
+        """
+        group = cls(group_id, settings, now_ms)
+        if image.state_timestamp_ms >= 0:
+            group.state_timestamp_ms = image.state_timestamp_ms
+        group.generation = image.generation
+        group.protocol_type = image.protocol_type or None
+        group.protocol_name = image.protocol
+        group.leader = image.leader
+        for line in image.members:
+            member = Member(
+                line.member_id,
+                line.instance_id,
+                line.client_id,
+                line.client_host,
+                line.rebalance_timeout_ms,
+                line.session_timeout_ms,
+                ((image.protocol or "", line.subscription),),
+                line.assignment,
+            )
+            group.add_member(member, image.protocol_type)
+        if image.members:
+            group.state = State.STABLE
+        group.subscriptions = tuple(line.subscription for line in image.members)
+        return group
+
+    # ----------------------------------------------------------------------------------- checks
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def protocol(self) -> str | None:
+        return self.protocol_name
+
+    @property
+    def generation_or_epoch(self) -> int:
+        return self.generation
+
+    def is_empty(self) -> bool:
+        return self.state is State.EMPTY
+
+    def is_consumer(self) -> bool:
+        """Whether members speak the consumer protocol, whose subscriptions a broker can read."""
+        return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether a member may be reading `topic`; groups of other protocol types read nothing."""
+        topics = subscribed_topics(self)
+        return self.is_consumer() if topics is None else topic in topics
+
+    def tombstone_records(self) -> list[KeyValue]:
+        return [group_tombstone(self.group_id)]
+
+    def offset_age(self) -> Callable[[OffsetAndMetadata], int] | None:
+        """Since the transition to Empty; in a simple group, and in a Stable consumer group with
+        readable subscriptions, since the commit.
+        """
+        if self.protocol_type is None:
+            return commit_age_ms
+        if self.state is State.EMPTY:
+            return partial(_same_age_ms, self.state_timestamp_ms)
+        known = self.state is State.STABLE and subscribed_topics(self) is not None
+        return commit_age_ms if known else None
+
+    def image(self, assignments: Mapping[str, bytes] | None = None) -> GroupImage:
+        """The group for a record; `assignments`, if given, replaces those of the members."""
+        protocol = self.protocol_name
+        return GroupImage(
+            self.protocol_type or "",
+            self.generation,
+            protocol,
+            self.leader,
+            self.state_timestamp_ms,
+            tuple(
+                MemberImage(
+                    m.member_id,
+                    m.instance_id,
+                    m.client_id,
+                    m.client_host,
+                    m.rebalance_timeout_ms,
+                    m.session_timeout_ms,
+                    m.metadata(protocol),
+                    m.assignment if assignments is None else assignments.get(m.member_id, b""),
+                )
+                for m in self.members.values()
+            ),
+        )
+
+    def validate_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
+        """NONE, UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if the instance has a newer member."""
+        if instance_id is not None:
+            owner = self.static_members.get(instance_id)
+            if owner is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if owner != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        if member_id not in self.members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return NONE
+
+    def heartbeat(
+        self, member_id: str, instance_id: str | None, generation: int, now_ms: int
+    ) -> ErrorCode:
+        """The answer to a Heartbeat. One of the current generation renews the member's session."""
+        answer = HEARTBEAT_ANSWERS[self.state]
+        if self.state is State.DEAD:
+            return answer
+        error = self.validate_member(member_id, instance_id)
+        if error is not NONE:
+            return error
+        if generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        self.renew_session(self.members[member_id], now_ms)
+        return answer
+
+    def check_commit(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        now_ms: int,
+        *,
+        transactional: bool = False,
+        version: int = 0,  # noqa: ARG002 (only for consumer groups)
+    ) -> ErrorCode:
+        """Whether offsets may be committed; a member's own commit renews its session."""
+        state = self.state
+        if state is State.DEAD or (generation < 0 and state is State.EMPTY):
+            answer = ANSWERS[state][RequestKind.PLAIN_COMMIT]
+            assert isinstance(answer, ErrorCode)
+            return answer
+        known = generation >= 0 or member_id != NO_MEMBER_ID or instance_id is not None
+        if known:
+            error = self.validate_member(member_id, instance_id)
+            if error is not NONE:
+                return error
+            if generation != self.generation:
+                return ErrorCode.ILLEGAL_GENERATION
+        kind = (
+            RequestKind.TXN_COMMIT
+            if transactional
+            else RequestKind.COMMIT
+            if known
+            else RequestKind.PLAIN_COMMIT
+        )
+        answer = ANSWERS[state][kind]
+        assert isinstance(answer, ErrorCode)
+        if answer is NONE and not transactional:
+            self.renew_session(self.members[member_id], now_ms)
+        return answer
+
+    def check_partition(
+        self,
+        member_id: str,  # noqa: ARG002
+        epoch: int,  # noqa: ARG002
+        topic_id: bytes,  # noqa: ARG002
+        partition: int,  # noqa: ARG002
+        *,
+        transactional: bool = False,  # noqa: ARG002
+    ) -> ErrorCode:
+        """A member may commit for any partition."""
+        return NONE
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> ErrorCode:  # noqa: ARG002
+        """Every client may fetch offsets."""
+        return NONE
+
+    def check_offset_delete(self) -> ErrorCode:
+        answer = ANSWERS[self.state][RequestKind.DELETE_OFFSETS]
+        if isinstance(answer, ErrorCode):
+            return answer
+        assert answer is RequestAction.UNSUBSCRIBED
+        return NONE if self.is_consumer() else ErrorCode.NON_EMPTY_GROUP
+
+    def check_delete(self) -> ErrorCode:
+        answer = ANSWERS[self.state][RequestKind.DELETE_GROUP]
+        assert isinstance(answer, ErrorCode)
+        return answer
+
+    # ------------------------------------------------------------------------- transitions, timers
+
+    def transition_to(self, trigger: Trigger, reason: str, now_ms: int) -> None:
+        """Only this method writes the state."""
+        previous, self.state = self.state, TRANSITIONS[self.state][trigger]
+        self.previous_state = previous
+        self.state_timestamp_ms = now_ms
+        self.effects.append(Moved(previous, self.state, self.generation, reason))
+
+    def renew_session(self, member: Member, now_ms: int) -> None:
+        self.session_timers.arm(member, self.timer_start_ms(now_ms) + member.session_timeout_ms)
+
+    def timer_start_ms(self, now_ms: int) -> int:
+        """The time from which a member's timer counts: not before the end of a clock advance."""
+        return max(now_ms, self._clock_target_ms)
 
     def deadline_ms(self) -> int | None:
         """The time of the next Tick, which may find no timer expired; None without timers."""
-        earliest = self._session_timers.next_ms()
-        for deadline_ms in (self._join_deadline_ms, self._sync_deadline_ms):
+        earliest = self.session_timers.next_ms()
+        for deadline_ms in (self.join_deadline_ms, self.sync_deadline_ms):
             if deadline_ms is not None and (earliest is None or deadline_ms < earliest):
                 earliest = deadline_ms
         return earliest
 
-    # ------------------------------------------------------------------------------------- Join
+    def extend_deadlines(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
+        """Extend the timers of connected members by `by_ms`, because the clock is about to advance;
+        also those armed during the advance.
+        """
+        extended = [each for each in self.members.values() if connected(each.member_id)]
+        if not extended:
+            return
+        self._clock_target_ms = now_ms + by_ms
+        for member in extended:
+            self.session_timers.postpone(member, by_ms)
+        if self.join_deadline_ms is not None and self.initial_remaining_ms is None:
+            self.join_deadline_ms += by_ms
+        if self.sync_deadline_ms is not None:
+            self.sync_deadline_ms += by_ms
 
-    def _on_join(self, join: Join, now_ms: int) -> None:
-        if not self._accepts_joining_member(join.member_id):
-            member = self.roster.members.get(join.member_id)
-            if member is not None:
-                self._remove_member(member)
-            self._remove_pending_member(join.member_id)
-            self._refuse_join(join, ErrorCode.GROUP_MAX_SIZE_REACHED, NO_MEMBER_ID)
-        elif self.state is State.DEAD:
-            self._refuse_join(join, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        elif not self._supports(join):
-            self._refuse_join(join, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        elif join.member_id == NO_MEMBER_ID:
-            self._join_new(join, now_ms)
-        elif join.member_id in self.roster.pending:
-            if join.instance_id is not None:
-                # Kafka runs into an IllegalStateException here: ids are only given to dynamic
-                # members.
-                self._refuse_join(join, ErrorCode.UNKNOWN_SERVER_ERROR, NO_MEMBER_ID)
-            else:
-                self._add_and_rebalance(join, join.member_id, now_ms)
-        else:
-            error = self.validate_member(join.member_id, join.instance_id)
-            if error is not NONE:
-                self._refuse_join(join, error)
-            else:
-                self._join_known(join, self.roster.members[join.member_id], now_ms)
+    def join_result(
+        self, member: Member, *, leader: str | None = None, skip_assignment: bool = False
+    ) -> JoinResult:
+        """The answer of success; only the leader gets the members, unless `leader` is given."""
+        lists = leader is None and self.leader == member.member_id
+        return JoinResult(
+            error=NONE,
+            member_id=member.member_id,
+            generation=self.generation,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader=(self.leader or NO_LEADER) if leader is None else leader,
+            skip_assignment=skip_assignment,
+            members=self.joined_members(self.protocol_name) if lists else (),
+        )
 
-    def _accepts_joining_member(self, member_id: str) -> bool:
-        """group.max.size: counts waiting JoinGroups in PreparingRebalance, else members."""
-        members = self.roster.members
-        size_max = self.settings.size_max
-        if self.state is State.PREPARING:
-            member = members.get(member_id)
-            waits = member is not None and member.join_slot is not None
-            return waits or self.roster.awaiting_join < size_max
-        if self.state in (State.COMPLETING, State.STABLE):
-            return member_id in members or len(members) < size_max
+    def sync_result(self, member: Member) -> SyncResult:
+        return SyncResult(
+            error=NONE,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            assignment=member.assignment,
+        )
+
+    def fail_waiting_requests(self, member: Member, error: ErrorCode, member_id: str) -> None:
+        callback = self.take_join_callback(member)
+        if callback is not None:
+            self.effects.append(Reply(callback, JoinResult(error=error, member_id=member_id)))
+        callback, member.sync_callback = member.sync_callback, None
+        if callback is not None:
+            self.effects.append(Reply(callback, SyncResult(error=error)))
+
+    # ---------------------------------------------------------------------------------- members
+
+    def add_member(self, member: Member, protocol_type: str) -> None:
+        """Add a member. The first one sets the group's protocol type and becomes the leader."""
+        assert member.member_id not in self.members
+        if not self.members:
+            self.protocol_type = protocol_type
+        if member.instance_id is not None:
+            assert member.instance_id not in self.static_members
+            self.static_members[member.instance_id] = member.member_id
+        if self.leader is None:
+            self.leader = member.member_id
+        self.members[member.member_id] = member
+        self._count_protocols(member.protocols, 1)
+
+    def remove_member(self, member: Member) -> None:
+        """Remove a member and answer its waiting requests with UNKNOWN_MEMBER_ID.
+
+        If it was the leader, the member that was added first becomes the leader.
+        """
+        self.fail_waiting_requests(member, ErrorCode.UNKNOWN_MEMBER_ID, NO_MEMBER_ID)
+        self.session_timers.cancel(member)
+        del self.members[member.member_id]
+        self._count_protocols(member.protocols, -1)
+        if member.instance_id is not None:
+            del self.static_members[member.instance_id]
+        if self.leader == member.member_id:
+            self.leader = next(iter(self.members), None)
+        self.pending_sync_members.pop(member.member_id, None)
+
+    def remove_pending_member(self, member_id: str) -> bool:
+        timer = self.pending_join_members.pop(member_id, None)
+        if timer is None:
+            return False
+        self.session_timers.cancel(timer)
         return True
 
-    def _supports(self, join: Join) -> bool:
-        if self.state is State.EMPTY:
-            return join.protocol_type != "" and bool(join.protocols)
-        return self.roster.supports(join.protocol_type, (name for name, _ in join.protocols))
-
-    def _join_new(self, join: Join, now_ms: int) -> None:
-        new_id = join.new_member_id
-        if join.instance_id is not None:
-            old_id = self.roster.static.get(join.instance_id)
-            if old_id is None:
-                self._add_and_rebalance(join, new_id, now_ms)
-            else:
-                self._replace_static(join, join.instance_id, old_id, now_ms)
-        elif join.member_id_required:
-            timer = self.roster.pending[new_id] = LazyTimer(new_id)
-            self._session_timers.arm(timer, now_ms + join.session_timeout_ms)
-            self._refuse_join(join, ErrorCode.MEMBER_ID_REQUIRED, new_id)
-        else:
-            self._add_and_rebalance(join, new_id, now_ms)
-
-    def _join_known(self, join: Join, member: Member, now_ms: int) -> None:
-        verdict = ANSWERS[self.state][RequestKind.JOIN]
-        leads = self.roster.leader == member.member_id
-        if isinstance(verdict, ErrorCode):
-            self._refuse_join(join, verdict)
-        elif (
-            verdict is RequestAction.PARK
-            or (verdict is RequestAction.UNLESS_LEADER and leads)
-            or member.protocols != join.protocols
-        ):
-            self._update_and_rebalance(join, member, now_ms)
-        else:
-            self._out.append(Reply(join.slot, self._joined(member)))
-
-    def _update_and_rebalance(self, join: Join, member: Member, now_ms: int) -> None:
-        self._update(join, member)
-        self._rebalance_or_complete(f"member {member.member_id} joins again: {join.reason}", now_ms)
-
-    def _add_and_rebalance(self, join: Join, member_id: str, now_ms: int) -> None:
-        """A new member, or one whose id was given out before."""
-        self._remove_pending_member(member_id)
-        member = Member(
+    def replace_static_member(self, old: Member, member_id: str) -> Member:
+        """Replace a static member, whose requests are answered, by one with a new id."""
+        assert old.instance_id is not None
+        assert old.join_callback is None
+        assert old.sync_callback is None
+        del self.members[old.member_id]
+        new = Member(
             member_id,
-            join.instance_id,
-            join.client_id,
-            join.client_host,
-            join.rebalance_timeout_ms,
-            join.session_timeout_ms,
-            join.protocols,
+            old.instance_id,
+            old.client_id,
+            old.client_host,
+            old.rebalance_timeout_ms,
+            old.session_timeout_ms,
+            old.protocols,
+            old.assignment,
         )
-        member.is_new = True
-        if self.state is State.PREPARING and self._previous_state is State.EMPTY:
-            self._new_member_added = True
-        self.roster.add(member, join.protocol_type)
-        self.roster.park_join(member, join.slot)
-        self._session_timers.arm(member, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
-        self._rebalance_or_complete(f"member {member_id} joins: {join.reason}", now_ms)
+        self.members[member_id] = new
+        self.static_members[old.instance_id] = member_id
+        if self.leader == old.member_id:
+            self.leader = member_id
+        return new
 
-    def _update(self, join: Join, member: Member) -> None:
-        self.roster.update(
-            member, join.protocols, join.rebalance_timeout_ms, join.session_timeout_ms
-        )
-        older = self.roster.park_join(member, join.slot)
-        if older is not None:
-            self._out.append(
-                Reply(older, join_error(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
-            )
-
-    def _replace_static(self, join: Join, instance_id: str, old_id: str, now_ms: int) -> None:
-        """A static member joins without an id: it replaces the member of its instance (KIP-345)."""
-        roster = self.roster
-        old = roster.members[old_id]
-        old_leader = roster.leader or NO_LEADER
-        self._fail_waiting_requests(old, ErrorCode.FENCED_INSTANCE_ID, old_id)
-        self._session_timers.cancel(old)
-        replaced = StaticReplacement(
-            slot=join.slot,
-            instance_id=instance_id,
-            old_member_id=old_id,
-            new_member_id=join.new_member_id,
-            old_leader=old_leader,
-            old_protocols=old.protocols,
-            old_rebalance_timeout_ms=old.rebalance_timeout_ms,
-            old_session_timeout_ms=old.session_timeout_ms,
-            skip_assignment=join.skip_assignment,
-        )
-        member = roster.replace_static(old, join.new_member_id)
-        if self.pending_sync.pop(old_id, "absent") is None:
-            self.pending_sync[member.member_id] = None
-        self._renew(member, now_ms)
-        self._update(join, member)
-        if self.state is State.PREPARING:
-            self._maybe_complete_join(now_ms)
-        elif self.state is State.STABLE and roster.vote() == self.protocol_name:
-            # Same protocol: no rebalance, and the answer follows once the new id is stored.
-            self._out.append(Persist(image=self.image(), replaced=replaced))
-        else:
-            reason = f"static member {instance_id} is back as {member.member_id}: {join.reason}"
-            self._prepare_rebalance(reason, now_ms)
-
-    def _on_persisted(self, persisted: Persisted, now_ms: int) -> None:
-        replaced = persisted.persist.replaced
-        if replaced is None:
-            self._on_assignment_persisted(persisted, now_ms)
-        else:
-            self._on_static_persisted(replaced, persisted.error, now_ms)
-
-    def _on_static_persisted(
-        self, replaced: StaticReplacement, error: ErrorCode, now_ms: int
+    def update_member(
+        self,
+        member: Member,
+        protocols: Protocols,
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
     ) -> None:
-        roster = self.roster
-        member = roster.members.get(replaced.new_member_id)
-        if (
-            member is None
-            or member.join_slot is not replaced.slot
-            or self.state is not State.STABLE
-        ):
-            return  # it has left, joined again, or waits for a rebalance
-        slot = roster.take_join(member)
-        if error is not NONE:
-            roster.update(
-                member,
-                replaced.old_protocols,
-                replaced.old_rebalance_timeout_ms,
-                replaced.old_session_timeout_ms,
-            )
-            self._session_timers.cancel(member)
-            self._renew(roster.replace_static(member, replaced.old_member_id), now_ms)
-            self._out.append(Reply(slot, join_error(error, NO_MEMBER_ID)))
-            return
-        self._renew(member, now_ms)  # its session may have expired while it waited
-        if replaced.skip_assignment:
-            leads = roster.leader == member.member_id
-            self._out.append(Reply(slot, self._joined(member, skip_assignment=leads)))
-        else:
-            # Before v9 the leader field has the old id, so that a returning leader acts as a
-            # follower: the group is Stable and would not accept a new assignment.
-            self._out.append(Reply(slot, self._joined(member, leader=replaced.old_leader)))
+        """Set the values of a JoinGroup by which a member joins again."""
+        if member.protocols != protocols:
+            self._count_protocols(member.protocols, -1)
+            member.protocols = protocols
+            self._count_protocols(protocols, 1)
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = session_timeout_ms
 
-    def _refuse_join(self, join: Join, error: ErrorCode, member_id: str | None = None) -> None:
-        asked = join.member_id if member_id is None else member_id
-        self._out.append(Reply(join.slot, join_error(error, asked)))
+    # ------------------------------------------------------------------------ waiting JoinGroups
 
-    # ------------------------------------------------------------------------- Heartbeat, Leave
+    def park_join(self, member: Member, callback: object) -> object | None:
+        """Let a JoinGroup wait for the end of the join phase; returns the one it replaces."""
+        older = member.join_callback
+        if older is None:
+            self.members_awaiting_join += 1
+        member.join_callback = callback
+        return older
 
-    def _on_heartbeat(self, heartbeat: Heartbeat, now_ms: int) -> None:
-        error = self.heartbeat(
-            heartbeat.member_id, heartbeat.instance_id, heartbeat.generation, now_ms
+    def take_join_callback(self, member: Member) -> object | None:
+        """Remove and return the waiting JoinGroup, or None."""
+        callback = member.join_callback
+        if callback is not None:
+            self.members_awaiting_join -= 1
+            member.join_callback = None
+        return callback
+
+    def has_all_members_joined(self) -> bool:
+        """Whether each member waits in JoinGroup and no returned member id is unused."""
+        return self.members_awaiting_join == len(self.members) and not self.pending_join_members
+
+    def elect_joined_leader(self) -> bool:
+        """Keep a leader that has joined, else elect the first member that has.
+
+        False if no member has joined.
+        """
+        if self.leader is None:
+            return False
+        if self.members[self.leader].join_callback is not None:
+            return True
+        for member in self.members.values():
+            if member.join_callback is not None:
+                self.leader = member.member_id
+                return True
+        return False
+
+    # -------------------------------------------------------------------------------- protocols
+
+    def supports_protocols(self, protocol_type: str, names: Iterable[str]) -> bool:
+        """Whether all members support one of these protocols, of the group's protocol type."""
+        size = len(self.members)
+        return protocol_type == self.protocol_type and any(
+            self._supported_protocols.get(name, 0) == size for name in names
         )
-        self._out.append(Reply(heartbeat.slot, HeartbeatResult(error)))
 
-    def _on_leave(self, leave: Leave, now_ms: int) -> None:
-        if self.state is State.DEAD:
-            self._out.append(Reply(leave.slot, LeaveResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)))
-            return
-        left: list[LeftMember] = []
-        for leaver in leave.members:
-            error = self._leave(leaver.member_id, leaver.instance_id)
-            left.append(LeftMember(leaver.member_id, leaver.instance_id, error))
-        self._out.append(Reply(leave.slot, LeaveResult(NONE, tuple(left))))
-        gone = [line.member_id for line in left if line.error is NONE]
-        if gone and self.state is not State.EMPTY:
-            self._rebalance_or_complete(f"members left: {', '.join(gone)}", now_ms)
+    def select_protocol(self) -> str:
+        """The protocol of the next generation.
 
-    def _leave(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        if member_id == NO_MEMBER_ID:
-            holder = None if instance_id is None else self.roster.static.get(instance_id)
-            if holder is None:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            self._remove_member(self.roster.members[holder])
-            return NONE
-        if self._remove_pending_member(member_id):
-            return NONE
-        error = self.validate_member(member_id, instance_id)
-        if error is NONE:
-            self._remove_member(self.roster.members[member_id])
-        return error
+        All members support each candidate. A member votes for the first candidate in its list.
+        Among equals the first one that got a vote wins; in Kafka the order of a hash map decides.
+        """
+        size = len(self.members)
+        candidates = {name for name, count in self._supported_protocols.items() if count == size}
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            choice = next(name for name, _ in member.protocols if name in candidates)
+            votes[choice] = votes.get(choice, 0) + 1
+        return max(votes, key=votes.__getitem__)
 
-    # ------------------------------------------------------------------------- loading, unloading
+    def _count_protocols(self, protocols: Protocols, change: int) -> None:
+        support = self._supported_protocols
+        for name in {name for name, _ in protocols}:
+            count = support.get(name, 0) + change
+            if count:
+                support[name] = count
+            else:
+                del support[name]
 
-    def _on_loaded(self, loaded: Loaded, now_ms: int) -> None:
-        for member in self.roster.members.values():
-            self._renew(member, now_ms)
-        size = len(self.roster.members)
-        if size > self.settings.size_max:
-            # The limit was lowered: a rebalance lets members commit before some of them are
-            # refused.
-            self._prepare_rebalance(f"{size} members were loaded, more than group.max.size", now_ms)
-        elif loaded.rebalance is not None:
-            self._prepare_rebalance(loaded.rebalance, now_ms)
+    def rebalance_timeout_ms(self) -> int:
+        """The longest rebalance timeout of the members."""
+        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
-    def _on_rebalance(self, rebalance: Rebalance, now_ms: int) -> None:
-        if self.state in (State.STABLE, State.COMPLETING):
-            self._prepare_rebalance(rebalance.reason, now_ms)
-
-    def _on_end_session(self, end: EndSession, now_ms: int) -> None:
-        self._remove_member(self.roster.members[end.member_id])
-        self._rebalance_or_complete(f"session of {end.member_id} was ended", now_ms)
-
-    def _on_unload(self, unload: Unload, now_ms: int) -> None:
-        for member in self.roster.members.values():
-            self._fail_waiting_requests(member, unload.error, member.member_id)
-        self._to_dead("the coordinator has moved", now_ms)
-
-    def _on_delete(self, _: Delete, now_ms: int) -> None:
-        assert self.state is State.EMPTY
-        self._to_dead("deleted", now_ms)
-
-    def _to_dead(self, reason: str, now_ms: int) -> None:
-        self._session_timers = LazyTimerHeap()
-        self._join_deadline_ms = self._sync_deadline_ms = None
-        if self.state is not State.DEAD:
-            self._move(Trigger.REMOVED, reason, now_ms)
+    def joined_members(self, protocol: str | None) -> tuple[JoinedMember, ...]:
+        """The member list for the leader."""
+        return tuple(
+            JoinedMember(m.member_id, m.instance_id, m.metadata(protocol))
+            for m in self.members.values()
+        )
 
 
-_HANDLERS: dict[type, Callable[[ClassicGroup, Any, int], None]] = {
-    Join: ClassicGroup._on_join,
-    Sync: ClassicGroup._on_sync,
-    Heartbeat: ClassicGroup._on_heartbeat,
-    Leave: ClassicGroup._on_leave,
-    Persisted: ClassicGroup._on_persisted,
-    Tick: ClassicGroup._on_tick,
-    Loaded: ClassicGroup._on_loaded,
-    Rebalance: ClassicGroup._on_rebalance,
-    EndSession: ClassicGroup._on_end_session,
-    Unload: ClassicGroup._on_unload,
-    Delete: ClassicGroup._on_delete,
-}
+def join_error(error: ErrorCode, member_id: str) -> JoinResult:
+    return JoinResult(error=error, member_id=member_id)
+
+
+def _same_age_ms(since_ms: int, _: OffsetAndMetadata) -> int:
+    return since_ms

@@ -39,6 +39,7 @@ from mockbroker.core.groups.events import (
     Unload,
 )
 from mockbroker.core.groups.group import CLASSIC, members_matching, required_members
+from mockbroker.core.groups.machine import handle
 from mockbroker.core.groups.records import GroupRecord
 from mockbroker.core.groups.runner import Assignments, GroupRunner, answer, ignore_result
 from mockbroker_protocol import ErrorCode
@@ -69,7 +70,7 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
         shard = self._shard
         if join.member_id != NO_MEMBER_ID:
             error = JoinResult(error=ErrorCode.UNKNOWN_MEMBER_ID, member_id=join.member_id)
-            answer(join.slot, error)
+            answer(join.callback, error)
         else:
             now_ms = shard.now_ms(group_id)
             group = shard.groups[group_id] = ClassicGroup(group_id, self._settings, now_ms)
@@ -77,10 +78,10 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
             error_code, _ = shard.append((record,))
             if error_code is not NONE:
                 del shard.groups[group_id]
-                answer(join.slot, JoinResult(error=error_code, member_id=NO_MEMBER_ID))
+                answer(join.callback, JoinResult(error=error_code, member_id=NO_MEMBER_ID))
                 return
             self.run(group, join)
-        self._fail_unless_replicated(join.slot, JoinResult)
+        self._fail_unless_replicated(join.callback, JoinResult)
 
     def create_simple_group(self, group_id: str, now_ms: int) -> ClassicGroup:
         """Create a group that has only offsets and no record of its own (isSimpleGroup)."""
@@ -118,13 +119,13 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
 
     def join(self, group: ClassicGroup, join: Join) -> None:
         self.run(group, join)
-        self._fail_unless_replicated(join.slot, JoinResult)
+        self._fail_unless_replicated(join.callback, JoinResult)
 
     def sync(self, group: ClassicGroup, sync: Sync) -> None:
         if sync.assignments and group.group_id in self._assignment_overrides:
             sync = self._assignment_overrides[group.group_id](sync)
         self.run(group, sync)
-        self._fail_unless_replicated(sync.slot, SyncResult)
+        self._fail_unless_replicated(sync.callback, SyncResult)
 
     def heartbeat(
         self, group: ClassicGroup, member_id: str, instance_id: str | None, generation: int
@@ -137,15 +138,19 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
     def leave(self, group: ClassicGroup, leave: Leave) -> None:
         results: list[LeaveResult] = []
         self.run(group, Leave(results.append, leave.members))
-        self._shard.answer(leave.slot, results[0])
+        self._shard.answer(leave.callback, results[0])
 
-    def _fail_unless_replicated(self, slot: object, kind: type[JoinResult | SyncResult]) -> None:
+    def _fail_unless_replicated(
+        self, callback: object, kind: type[JoinResult | SyncResult]
+    ) -> None:
         """Answer a waiting request with an error if the records before it are not replicated in
         time.
         """
         shard = self._shard
         if not shard.is_replicated:
-            shard.when_replicated(lambda error: answer(slot, kind(error=error)) if error else None)
+            shard.when_replicated(
+                lambda error: answer(callback, kind(error=error)) if error else None
+            )
 
     # -- actions ---------------------------------------------------------------------------------
 
@@ -163,14 +168,14 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
         self.leave(group, Leave(ignore_result, leavers))
 
     def fence_instance(self, group: ClassicGroup, instance_id: str) -> None:
-        member_id = group.roster.static.get(instance_id)
+        member_id = group.static_members.get(instance_id)
         if member_id is None:
             raise ActionError(f"group {group.group_id!r} has no static member {instance_id!r}")
         member = group.members[member_id]
         self.join(
             group,
             Join(
-                slot=ignore_result,
+                callback=ignore_result,
                 member_id="",
                 new_member_id=f"{instance_id}-{self._runtime.ids.member_suffix()}",
                 instance_id=instance_id,
@@ -178,7 +183,7 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
                 client_host=member.client_host,
                 session_timeout_ms=member.session_timeout_ms,
                 rebalance_timeout_ms=member.rebalance_timeout_ms,
-                protocol_type=group.protocol_type,
+                protocol_type=group.protocol_type or "",
                 protocols=member.protocols,
                 member_id_required=False,
             ),
@@ -198,7 +203,7 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
     def run(self, group: ClassicGroup, event: Event) -> None:
         shard = self._shard
         shard.mark_changed()
-        effects = group.handle(event, shard.now_ms(group.group_id))
+        effects = handle(group, event, shard.now_ms(group.group_id))
         self._perform(group, effects)
         shard.rearm(group)
 
@@ -206,7 +211,7 @@ class ClassicGroups(GroupRunner[ClassicGroup]):
         shard = self._shard
         for effect in effects:
             if isinstance(effect, Reply):
-                answer(effect.slot, effect.result)
+                answer(effect.callback, effect.result)
             elif isinstance(effect, Persist):
                 record = group_records.group_metadata(group.group_id, effect.image)
                 failed, _ = shard.append((record,))

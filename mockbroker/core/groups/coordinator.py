@@ -87,4 +87,4 @@ def extend_group_deadlines(
     """Extend the sessions of one group's connected members, if the group exists."""
     group = shard.groups.get(group_id)
     if group is not None:
-        group.spare(connections.connected(group_id), by_ms, shard.now_ms(group_id))
+        group.extend_deadlines(connections.connected(group_id), by_ms, shard.now_ms(group_id))

@@ -1,7 +1,7 @@
 """The events and effects of a classic group, and the results of both types of groups.
 
-All are frozen. A *slot* identifies a request that waits for an answer; the group returns it with
-the result exactly once, and it is opaque to the group.
+All are frozen. A *callback* takes the result of a request and sends the answer. A group passes it
+back with the result exactly once and never calls it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Join(msgspec.Struct, frozen=True, kw_only=True):
     `skip_assignment`: v9 and up, a returning static leader can skip the assignment (KIP-814).
     """
 
-    slot: object
+    callback: object
     member_id: str
     new_member_id: str
     instance_id: str | None = None
@@ -114,7 +114,7 @@ class Join(msgspec.Struct, frozen=True, kw_only=True):
 class Sync(msgspec.Struct, frozen=True, kw_only=True):
     """SyncGroup. The leader's has an assignment for each member, the others' have none."""
 
-    slot: object
+    callback: object
     member_id: str
     generation: int
     instance_id: str | None = None
@@ -124,7 +124,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
-    slot: object
+    callback: object
     member_id: str
     generation: int
     instance_id: str | None = None
@@ -141,7 +141,7 @@ class Leaver(msgspec.Struct, frozen=True):
 
 
 class Leave(msgspec.Struct, frozen=True):
-    slot: object
+    callback: object
     members: tuple[Leaver, ...]
 
 
@@ -209,9 +209,9 @@ Event: TypeAlias = (
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """Answer the request that waits in `slot`."""
+    """Answer the request that waits in `callback`."""
 
-    slot: object
+    callback: object
     result: Result
 
 
@@ -242,7 +242,7 @@ class GroupImage(msgspec.Struct, frozen=True):
 class StaticReplacement(msgspec.Struct, frozen=True, kw_only=True):
     """The former values to restore if a static member's new id cannot be stored."""
 
-    slot: object
+    callback: object
     instance_id: str
     old_member_id: str
     new_member_id: str

@@ -59,8 +59,8 @@ class Group(Protocol):
         ...
 
     @property
-    def protocol_type(self) -> str:
-        """The kind of protocol that members speak, such as "consumer"; "" where nobody has said."""
+    def protocol_type(self) -> str | None:
+        """The protocol type of the members, such as "consumer"; None before the first member."""
         ...
 
     @property
@@ -137,7 +137,7 @@ class Group(Protocol):
         """The time of the next Tick, which may find no timer expired; None without timers."""
         ...
 
-    def spare(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
+    def extend_deadlines(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
         """Extend the timers of connected members by `by_ms`, because the clock is about to advance;
         also those armed during the advance.
         """

@@ -106,10 +106,10 @@ class GroupRunner(ABC, Generic[G]):
         """
 
 
-def answer(slot: object, result: object) -> None:
-    """Finish the request that a slot stands for."""
-    cast("Callable[[object], None]", slot)(result)
+def answer(callback: object, result: object) -> None:
+    """Finish the request that a callback stands for."""
+    cast("Callable[[object], None]", callback)(result)
 
 
 def ignore_result(_: object) -> None:
-    """The slot of an event that no client has sent."""
+    """The callback of an event that no client has sent."""

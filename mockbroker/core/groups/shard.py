@@ -132,7 +132,7 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         """SyncGroup."""
         group = self.groups.get(group_id)
         if group is None:
-            answer(sync.slot, SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
+            answer(sync.callback, SyncResult(error=ErrorCode.UNKNOWN_MEMBER_ID))
         else:
             self.runner(group).sync(group, sync)
 
@@ -151,20 +151,20 @@ class GroupShard(CoordinatorShard[GroupShardCoordinator]):
         if group is None:
             unknown = ErrorCode.UNKNOWN_MEMBER_ID
             left = tuple(LeftMember(m.member_id, m.instance_id, unknown) for m in leave.members)
-            answer(leave.slot, LeaveResult(NONE, left))
+            answer(leave.callback, LeaveResult(NONE, left))
         else:
             self.runner(group).leave(group, leave)
 
-    def answer(self, slot: object, result: Result) -> None:
+    def answer(self, callback: object, result: Result) -> None:
         """Give a result to whoever waits: an error at once, others when all that is written by now
         is replicated. Who has sent a Heartbeat waits otherwise.
         """
         if result.error or self.is_replicated or isinstance(result, HeartbeatResult):
-            answer(slot, result)
+            answer(callback, result)
             return
 
         def tell(error: ErrorCode) -> None:
-            answer(slot, type(result)(error=error) if error else result)
+            answer(callback, type(result)(error=error) if error else result)
 
         self.when_replicated(tell)
 

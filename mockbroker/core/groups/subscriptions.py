@@ -13,12 +13,12 @@ from mockbroker_protocol.codec import named_codec
 from mockbroker_protocol.exceptions import DecodeError
 
 if TYPE_CHECKING:
-    from mockbroker.core.groups.base import ClassicGroupBase
+    from mockbroker.core.groups.classic import ClassicGroup
 
 VERSION_BYTES = 2
 
 
-def subscribed_topics(group: ClassicGroupBase) -> set[str] | None:
+def subscribed_topics(group: ClassicGroup) -> set[str] | None:
     """The topics of all members of the current generation; None when that is not known."""
     if not group.is_consumer() or group.subscriptions is None:
         return None

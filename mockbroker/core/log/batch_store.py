@@ -72,7 +72,7 @@ class BatchStore:
         position = self.end_position
         size = len(batch)
         if size >= VIEW_BYTES_MIN:
-            # `obj` is the frame: a slice of a memoryview refers to what lies below all of them.
+            # `obj` is the frame: each slice of a memoryview refers to the underlying object.
             if size * 8 < len(batch.obj) * 7:  # type: ignore[arg-type]
                 batch = memoryview(bytes(batch))
             self._extents.append(batch.toreadonly())
@@ -128,7 +128,7 @@ class BatchStore:
             position += len(piece)
 
     def extend(self, other: BatchStore) -> None:
-        """Add the batches of `other`: small ones are copied, large stretches are shared."""
+        """Add the batches of `other`: small ones are copied, large byte ranges are shared."""
         if not other._positions:
             return
         begin = other._positions[0]
@@ -182,7 +182,7 @@ class BatchStore:
         return positions[following] if following < len(positions) else self.end_position
 
     def _pieces(self, begin: int, end: int) -> list[memoryview]:
-        """The stretches of memory between two positions."""
+        """The byte ranges between two positions."""
         extents, starts = self._extents, self._extent_positions
         index = bisect_right(starts, begin) - 1
         if begin < end <= (starts[index + 1] if index + 1 < len(starts) else self.end_position):
@@ -231,7 +231,7 @@ class BatchStore:
         self._stop_filling()
 
     def _drop(self, count: int) -> None:
-        """Forget the first `count` batches, and the memory in which nothing else lies."""
+        """Remove the first `count` batches, and the memory that only they used."""
         if count == len(self._base_offsets):
             del self._extents[:]
             del self._extent_positions[:]

@@ -1,4 +1,4 @@
-"""The log directories of one broker: which replica lies where, and which directories have failed.
+"""The log directories of one broker: which replica is in which, and which have failed.
 
 A broker has the directories of `log.dirs`. A new replica goes to the one with the fewest replicas
 (LogManager.nextLogDirs), unless AlterReplicaLogDirs asked for another beforehand. A replica that is
@@ -51,7 +51,7 @@ class LogDirs:
         return place
 
     def put(self, partition: Partition, path: str) -> None:
-        """Say where a replica lies."""
+        """Set the directory of a replica."""
         self._places[partition.key] = path
 
     @property

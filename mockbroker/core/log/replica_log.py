@@ -38,7 +38,7 @@ class TimestampOffset(NamedTuple):
 
 
 class LogSlice(NamedTuple):
-    """A stretch of a log on its way to a follower: whole batches, and the epochs they are of."""
+    """A range of a log for a follower: whole batches, and their leader epochs."""
 
     batches: BatchStore
     end_offset: int

@@ -1,7 +1,7 @@
 """Which segments a log no longer keeps, and dropping them (UnifiedLog.deleteOldSegments).
 
 Segments go from the oldest on, each as a whole, and the log start moves up with them. One goes when
-it lies wholly below the log start; under cleanup.policy=delete also while the log exceeds
+it ends below the log start; under cleanup.policy=delete also while the log exceeds
 retention.bytes without it, and when its newest record is older than retention.ms. Nothing goes that
 reaches above the high watermark. When even the active segment is to go, an empty one takes its
 place first: the log is empty then, and goes on from where it was.
@@ -41,7 +41,7 @@ def enforce(
 ) -> Retained | None:
     """Drop what a log no longer keeps by `now_ms`; None if that is nothing.
 
-    What else lies below the log start is freed.
+    Other data below the log start is freed.
     """
     start, size = log.start_offset, log.size
     segments = _drop_while(log, high_watermark, lambda index: _below_start(log, index))

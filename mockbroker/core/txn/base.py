@@ -75,7 +75,7 @@ class TransactionBase:
         self._out: list[Effect] = []
 
     @property
-    def wants_spare_id(self) -> bool:
+    def needs_producer_id(self) -> bool:
         """Whether the next event may use up a producer id, because the epochs are used up."""
         return self.epoch >= EPOCH_GIVEN_MAX
 
@@ -99,8 +99,8 @@ class TransactionBase:
             return MAPPING
         return NONE if epoch == self.epoch else FENCED
 
-    def _reply(self, slot: object, result: Result) -> None:
-        self._out.append(Reply(slot, result))
+    def _reply(self, callback: object, result: Result) -> None:
+        self._out.append(Reply(callback, result))
 
     def image(self) -> TransactionImage:
         """The id as a record. Its previous producer id is the current one, as in Kafka."""

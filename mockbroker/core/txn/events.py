@@ -1,7 +1,7 @@
 """The events of a transactional id, their effects, and the results of its requests.
 
-All are frozen. A *slot* stands for the request that waits for a result; the machine returns it with
-the result exactly once, and never looks inside. Without a request the slot is None.
+All are frozen. A *callback* takes the result of a request and sends the answer. The machine passes
+it back with the result exactly once and never calls it. An event without a request has None.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ Result: TypeAlias = InitResult | AddResult | EndResult
 class InitProducer(msgspec.Struct, frozen=True, kw_only=True):
     """InitProducerId. `producer_id` and `epoch` are the producer's former ones, or both -1.
 
-    `spare_id` is a producer id never used before, in case one is needed (see `wants_spare_id`).
+    `new_producer_id` is an unused producer id, or -1 unless `needs_producer_id`.
     `server_version` is the cluster's transaction.version, by which an open transaction is aborted.
     """
 
-    slot: object
+    callback: object
     timeout_ms: int
     producer_id: int = NO_PRODUCER_ID
     epoch: int = NO_PRODUCER_EPOCH
-    spare_id: int = NO_PRODUCER_ID
+    new_producer_id: int = NO_PRODUCER_ID
     server_version: int = 2
 
 
 class AddPartitions(msgspec.Struct, frozen=True, kw_only=True):
     """AddPartitionsToTxn or AddOffsetsToTxn; `version` is the client's transaction version."""
 
-    slot: object
+    callback: object
     producer_id: int
     epoch: int
     partitions: tuple[TopicPartition, ...]
@@ -75,12 +75,12 @@ class AddPartitions(msgspec.Struct, frozen=True, kw_only=True):
 class EndTransaction(msgspec.Struct, frozen=True, kw_only=True):
     """EndTxn; `version` is the client's transaction version: 2 since v5, 0 before."""
 
-    slot: object
+    callback: object
     producer_id: int
     epoch: int
     committed: bool
     version: int = 0
-    spare_id: int = NO_PRODUCER_ID
+    new_producer_id: int = NO_PRODUCER_ID
 
 
 class Marked(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ class Expire(msgspec.Struct, frozen=True):
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """A deadline may have passed."""
 
-    spare_id: int = NO_PRODUCER_ID
+    new_producer_id: int = NO_PRODUCER_ID
     server_version: int = 2
 
 
@@ -129,7 +129,7 @@ class Persist(msgspec.Struct, frozen=True):
     """Store this image (None: a tombstone); `Persisted` follows with the result."""
 
     image: TransactionImage | None
-    slot: object = None
+    callback: object = None
 
 
 class Persisted(msgspec.Struct, frozen=True):
@@ -145,7 +145,7 @@ Event: TypeAlias = (
 
 
 class Reply(msgspec.Struct, frozen=True):
-    slot: object
+    callback: object
     result: Result
 
 

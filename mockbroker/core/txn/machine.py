@@ -93,10 +93,10 @@ class TransactionalId(TransactionBase):
         if answer is TxnStep.RENEW:
             answer = self._renew(init, now_ms)
         elif answer is TxnStep.FENCE:
-            answer = self._fence(init, init.server_version, init.spare_id, now_ms)
+            answer = self._fence(init, init.server_version, init.new_producer_id, now_ms)
         if answer is not NONE:
             assert isinstance(answer, ErrorCode)
-            self._reply(init.slot, InitResult(answer))
+            self._reply(init.callback, InitResult(answer))
 
     def _is_known(self, init: InitProducer) -> bool:
         """Whether the producer may continue with its id (KIP-360); `_renew` checks the epoch."""
@@ -109,7 +109,7 @@ class TransactionalId(TransactionBase):
         producer_id, epoch, last_epoch = self.producer_id, self.epoch + 1, self.epoch
         continues = init.producer_id != NO_PRODUCER_ID
         if self.epoch >= EPOCH_GIVEN_MAX and (not continues or init.epoch == self.epoch):
-            producer_id, epoch = init.spare_id, 0
+            producer_id, epoch = init.new_producer_id, 0
             last_epoch = self.epoch if continues else NO_PRODUCER_EPOCH
         elif self.epoch >= EPOCH_GIVEN_MAX:
             return IMPOSSIBLE
@@ -160,21 +160,21 @@ class TransactionalId(TransactionBase):
                 return
             answer = NONE
         assert isinstance(answer, ErrorCode)
-        self._reply(add.slot, AddResult(answer))
+        self._reply(add.callback, AddResult(answer))
 
     # ------------------------------------------------------------------------------------- the end
 
     def _on_end(self, end: EndTransaction, now_ms: int) -> None:
         answer = self._answer_to_end(end)
         if answer is TxnStep.SAME:
-            self._reply(end.slot, EndResult(NONE, self.producer_id, self.epoch))
+            self._reply(end.callback, EndResult(NONE, self.producer_id, self.epoch))
         elif isinstance(answer, ErrorCode):
-            self._reply(end.slot, EndResult(answer))
+            self._reply(end.callback, EndResult(answer))
         elif answer is TxnStep.END:
             trigger = Trigger.COMMITTED if end.committed else Trigger.ABORTED
-            self._prepare(trigger, end.version, end.spare_id, end, now_ms)
+            self._prepare(trigger, end.version, end.new_producer_id, end, now_ms)
         else:
-            self._prepare(Trigger.ABORTED_EMPTY, end.version, end.spare_id, end, now_ms)
+            self._prepare(Trigger.ABORTED_EMPTY, end.version, end.new_producer_id, end, now_ms)
 
     def _answer_to_end(self, end: EndTransaction) -> ErrorCode | TxnStep:
         bumps = end.version >= EPOCHS_BUMPED_SINCE
@@ -195,7 +195,7 @@ class TransactionalId(TransactionBase):
             return CONCURRENT
         return ANSWERS[self.state][END_REQUESTS[bumps, end.committed, again]]
 
-    def _fence(self, event: Event, version: int, spare_id: int, now_ms: int) -> ErrorCode:
+    def _fence(self, event: Event, version: int, new_producer_id: int, now_ms: int) -> ErrorCode:
         """Abort the open transaction under a new epoch; NONE if the transition has begun."""
         if self.epoch == EPOCH_MAX:
             return IMPOSSIBLE
@@ -207,11 +207,11 @@ class TransactionalId(TransactionBase):
                 self.epoch += 1
             self.last_epoch = NO_PRODUCER_EPOCH
             self._epoch_fence_failed = True
-        self._prepare(Trigger.ABORTED, version, spare_id, event, now_ms)
+        self._prepare(Trigger.ABORTED, version, new_producer_id, event, now_ms)
         return NONE
 
     def _prepare(
-        self, trigger: Trigger, version: int, spare_id: int, event: Event, now_ms: int
+        self, trigger: Trigger, version: int, new_producer_id: int, event: Event, now_ms: int
     ) -> None:
         """Decide the end. With TV2 the epoch rises here, so that markers carry the new one."""
         image = replace(
@@ -226,7 +226,7 @@ class TransactionalId(TransactionBase):
                 image,
                 epoch=self.epoch + 1,
                 last_epoch=self.epoch,
-                next_producer_id=spare_id if self.wants_spare_id else NO_PRODUCER_ID,
+                next_producer_id=new_producer_id if self.needs_producer_id else NO_PRODUCER_ID,
             )
         self._move(trigger, image, event)
 
@@ -283,7 +283,7 @@ class TransactionalId(TransactionBase):
             and self.pending is None
             and self.start_ms + self.timeout_ms < now_ms
         ):
-            self._fence(tick, tick.server_version, tick.spare_id, now_ms)
+            self._fence(tick, tick.server_version, tick.new_producer_id, now_ms)
 
     def _on_expire(self, expire: Expire, now_ms: int) -> None:
         if self.pending is not None or Trigger.EXPIRED not in TRANSITIONS[self.state]:
@@ -306,7 +306,7 @@ class TransactionalId(TransactionBase):
         self.pending = TRANSITIONS[before][trigger]
         assert image is None or image.state is self.pending
         self._event = event
-        self._out.append(Persist(image, getattr(event, "slot", None)))
+        self._out.append(Persist(image, getattr(event, "callback", None)))
 
     def _on_persisted(self, persisted: Persisted, now_ms: int) -> None:
         image, error = persisted.persist.image, persisted.error
@@ -348,13 +348,13 @@ class TransactionalId(TransactionBase):
         """Reply to the request behind a transition, which is stored or has failed."""
         if isinstance(event, InitProducer):
             if error is NONE and self.state is not State.EMPTY:
-                self._reply(event.slot, InitResult(CONCURRENT))  # fenced; the producer retries
+                self._reply(event.callback, InitResult(CONCURRENT))  # fenced; the producer retries
             else:
-                self._reply(event.slot, InitResult(error, producer_id, epoch))
+                self._reply(event.callback, InitResult(error, producer_id, epoch))
         elif isinstance(event, AddPartitions):
-            self._reply(event.slot, AddResult(error))
+            self._reply(event.callback, AddResult(error))
         elif isinstance(event, EndTransaction):
-            self._reply(event.slot, EndResult(error, producer_id, epoch))
+            self._reply(event.callback, EndResult(error, producer_id, epoch))
 
 
 _HANDLERS: dict[type, Callable[[TransactionalId, Any, int], None]] = {

@@ -1,13 +1,12 @@
-"""Carrying markers from a transaction coordinator to the leaders of the partitions.
+"""Sends the markers of a transaction coordinator to the leaders of the partitions.
 
-Each marker is a WriteTxnMarkers of its own on the network between brokers: later than the answer to
-EndTxn, and again until the leader has taken it. A marker that a leader refuses for good,
-because another producer epoch or another coordinator has come since, is not sent again: the id
-stays where it is until somebody takes it over.
+Each marker is a WriteTxnMarkers of its own on the network between brokers. It is sent after the
+answer to EndTxn, and again until the leader has appended it. A marker with an old producer epoch or
+coordinator epoch is refused and not sent again; the state of the id then stays until the next
+InitProducerId.
 
-With `mockbroker.transaction.marker.delay.ms` the markers of a transaction set out one after the
-other, each that much later than the one before. A real coordinator takes its time as well: clients
-that go on at once meet CONCURRENT_TRANSACTIONS.
+With `mockbroker.transaction.marker.delay.ms` the markers of a transaction are sent one after the
+other with this delay. Clients that continue at once get CONCURRENT_TRANSACTIONS, as in Kafka.
 
 Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
 """
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 RETRY_MS = 100
 DELAY_MS = "mockbroker.transaction.marker.delay.ms"
 
-# The partition may take the marker later, or its new leader may.
+# Retriable errors: a later attempt, or the new leader, may append the marker.
 RETRIED = frozenset(
     (
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -52,8 +51,9 @@ RETRIED = frozenset(
 
 
 class PendingMarker:
-    """One marker on its way to one partition, with the latest `hop`; `sent_ms` is when that set
-    out. One that is `withheld` waits for `send_withheld`.
+    """A marker for one partition that is not appended yet.
+
+    `hop` is the latest attempt, sent at `sent_ms`. A `withheld` marker waits for `send_withheld`.
     """
 
     __slots__ = ("hop", "key", "marker", "sent_ms", "shard", "transaction", "withheld")
@@ -75,40 +75,40 @@ class PendingMarker:
 
 
 class MarkerHop(Hop):
-    """One errand on its way to the leader of its partition; the answer to it is an error code.
+    """The WriteTxnMarkers of one marker; its answer is an error code.
 
-    Once the errand has set out again, this hop was sent over a connection that is closed by now:
-    nothing comes of it. A marker that came after its transaction would end the producer's next one.
+    After a retry, this hop has no effect, because its connection is closed. A marker that arrives
+    after its transaction would end the producer's next transaction.
     """
 
-    __slots__ = ("_markers", "errand")
+    __slots__ = ("_markers", "pending")
 
     API = ApiKey.WRITE_TXN_MARKERS
 
     def __init__(
-        self, markers: TransactionMarkerChannelManager, errand: PendingMarker, leader_id: int
+        self, markers: TransactionMarkerChannelManager, pending: PendingMarker, leader_id: int
     ) -> None:
         super().__init__(markers.broker_id, leader_id)
         self._markers = markers
-        self.errand = errand
+        self.pending = pending
 
     @property
     def transactional_id(self) -> str:
-        return self.errand.transaction.transactional_id
+        return self.pending.transaction.transactional_id
 
     def arrive(self) -> None:
         self._markers.arrived(self)
 
     def take(self, answer: int) -> None:
-        if self.errand.hop is self:
-            self._markers.answered(self.errand, answer)
+        if self.pending.hop is self:
+            self._markers.answered(self.pending, answer)
 
     def lost(self) -> None:
-        """What is not answered is found by the sweep after request.timeout.ms."""
+        """The sweep finds a hop without an answer after request.timeout.ms."""
 
     def unreached(self) -> None:
-        if self.errand.hop is self:
-            self._markers.retry(self.errand)
+        if self.pending.hop is self:
+            self._markers.retry(self.pending)
 
     def refused(self, error: ErrorCode) -> int:
         return error
@@ -116,7 +116,7 @@ class MarkerHop(Hop):
     def request(self) -> WriteTxnMarkersRequest:
         from mockbroker_protocol.messages import write_txn_markers as messages
 
-        marker, (topic, index) = self.errand.marker, self.errand.key
+        marker, (topic, index) = self.pending.marker, self.pending.key
         return messages.WriteTxnMarkersRequest(
             [
                 messages.WritableTxnMarker(
@@ -133,10 +133,10 @@ class MarkerHop(Hop):
     def response(self, answer: int) -> WriteTxnMarkersResponse:
         from mockbroker_protocol.messages import write_txn_markers as messages
 
-        topic, index = self.errand.key
+        topic, index = self.pending.key
         told = messages.WritableTxnMarkerPartitionResult(index, int(answer))
         topics = [messages.WritableTxnMarkerTopicResult(topic, [told])]
-        producer_id = self.errand.marker.producer_id
+        producer_id = self.pending.marker.producer_id
         return messages.WriteTxnMarkersResponse(
             [messages.WritableTxnMarkerResult(producer_id, topics)]
         )
@@ -153,7 +153,7 @@ class TransactionMarkerChannelManager:
         "_runtime",
         "_timers",
         "broker_id",
-        "under_way",
+        "pending_markers",
         "withheld",
     )
 
@@ -170,78 +170,78 @@ class TransactionMarkerChannelManager:
         self._network = services.network
         self._brokers = brokers
         self.broker_id = broker_id
-        self.under_way: dict[PendingMarker, None] = {}
+        self.pending_markers: dict[PendingMarker, None] = {}
         # One timer for each marker that is to be sent, and one (None) for the sweep of lost ones.
         self._timers: DueTimers[PendingMarker | None] = DueTimers(stands_still)
-        # Transactional ids whose markers do not set out, because a rule or a test says so.
+        # Transactional ids whose markers are not sent, because of a rule or an action.
         self.withheld: set[str] = set()
 
     def send(
         self, shard: TransactionShard, transaction: TransactionalId, order: SendMarkers
     ) -> None:
-        """Have markers written to the partitions of an end that is decided."""
+        """Send the markers of a prepared commit or abort to its partitions."""
         marker = Marker(order.producer_id, order.epoch, order.committed, shard.epoch, order.version)
         delay_ms, due_ms = self._configs.get_int(DELAY_MS), self._runtime.now_ms()
         for key in order.partitions:
-            errand = PendingMarker(shard, transaction, marker, key)
-            self.under_way[errand] = None
+            pending = PendingMarker(shard, transaction, marker, key)
+            self.pending_markers[pending] = None
             if delay_ms:
-                due_ms = errand.sent_ms = due_ms + delay_ms
-                self._set_out_at(due_ms, errand)
+                due_ms = pending.sent_ms = due_ms + delay_ms
+                self._send_at(due_ms, pending)
             else:
-                self._set_out(errand)
+                self._send(pending)
         self._watch_over()
 
-    def _set_out_at(self, due_ms: int, errand: PendingMarker) -> None:
-        self._timers.arm(self._runtime.timers, errand, due_ms, self._set_out)
+    def _send_at(self, due_ms: int, pending: PendingMarker) -> None:
+        self._timers.arm(self._runtime.timers, pending, due_ms, self._send)
 
-    def _set_out(self, errand: PendingMarker | None) -> None:
+    def _send(self, pending: PendingMarker | None) -> None:
         """Send a marker to its partition's leader, as it is now."""
-        if errand is None or errand not in self.under_way:
+        if pending is None or pending not in self.pending_markers:
             return
-        if errand.shard.unloaded:
-            del self.under_way[errand]  # whoever coordinates now sends markers of its own
+        if pending.shard.unloaded:
+            del self.pending_markers[pending]  # the new coordinator sends its own markers
             return
-        errand.withheld = errand.transaction.transactional_id in self.withheld
-        if errand.withheld:
+        pending.withheld = pending.transaction.transactional_id in self.withheld
+        if pending.withheld:
             return
-        partition = self._metadata.image_of(self.broker_id).partition(*errand.key)
+        partition = self._metadata.image_of(self.broker_id).partition(*pending.key)
         if partition is None:
-            self._done(errand)  # a deleted topic needs no marker
+            self._done(pending)  # a deleted topic needs no marker
             return
-        errand.sent_ms = self._runtime.now_ms()
+        pending.sent_ms = self._runtime.now_ms()
         leader_id = partition.leader_id
         if leader_id not in self._brokers:
-            self.retry(errand)
+            self.retry(pending)
             return
-        errand.hop = MarkerHop(self, errand, leader_id)
-        self._network.send(errand.hop)
+        pending.hop = MarkerHop(self, pending, leader_id)
+        self._network.send(pending.hop)
 
     def send_withheld(self, transactional_id: str) -> None:
-        """Let the markers of an id set out again, and those that were withheld now.
+        """Send the withheld markers of an id, and withhold no more.
 
-        One that is on its way already is not sent twice: the second could come after the producer's
-        next transaction has begun, and end it (the hazard that KIP-890 ended).
+        A marker that was sent is not sent twice. The second could arrive after the producer's next
+        transaction has begun, and end it (the hazard that KIP-890 removes).
         """
         self.withheld.discard(transactional_id)
-        for errand in list(self.under_way):
-            if errand.withheld and errand.transaction.transactional_id == transactional_id:
-                self._set_out(errand)
+        for pending in list(self.pending_markers):
+            if pending.withheld and pending.transaction.transactional_id == transactional_id:
+                self._send(pending)
 
-    def retry(self, errand: PendingMarker) -> None:
-        """Let a marker set out again soon, to whoever leads then."""
-        self._set_out_at(self._runtime.now_ms() + RETRY_MS, errand)
+    def retry(self, pending: PendingMarker) -> None:
+        """Send a marker again after RETRY_MS, to the leader at that time."""
+        self._send_at(self._runtime.now_ms() + RETRY_MS, pending)
 
     def arrived(self, hop: MarkerHop) -> None:
-        """A marker is with the broker that led its partition when it was sent."""
-        errand = hop.errand
-        if errand.hop is not hop:
+        """A marker has arrived at the broker that led its partition when it was sent."""
+        pending = hop.pending
+        if pending.hop is not hop:
             return
 
         def written(errors: Errors) -> None:
-            self._network.answer(hop, errors[errand.key])
+            self._network.answer(hop, errors[pending.key])
 
-        write_markers(self._brokers[hop.receiver], errand.marker, (errand.key,), written)
+        write_markers(self._brokers[hop.receiver], pending.marker, (pending.key,), written)
 
     def resume(self) -> None:
         """The broker's process was resumed."""
@@ -250,35 +250,35 @@ class TransactionMarkerChannelManager:
     def unload(self) -> None:
         """The broker's process ends."""
         self._timers.clear()
-        self.under_way.clear()
+        self.pending_markers.clear()
 
-    def answered(self, errand: PendingMarker, error: int) -> None:
+    def answered(self, pending: PendingMarker, error: int) -> None:
         """The leader has answered."""
-        if errand not in self.under_way:
-            return  # an answer to what was sent again and has arrived since
+        if pending not in self.pending_markers:
+            return  # an answer to an earlier hop was NONE
         if error in RETRIED:
-            self.retry(errand)
+            self.retry(pending)
         elif error == ErrorCode.NONE:
-            self._done(errand)
+            self._done(pending)
         else:
-            del self.under_way[errand]
+            del self.pending_markers[pending]
 
-    def _done(self, errand: PendingMarker) -> None:
-        del self.under_way[errand]
-        errand.shard.marked(errand.transaction, (errand.key,))
+    def _done(self, pending: PendingMarker) -> None:
+        del self.pending_markers[pending]
+        pending.shard.marked(pending.transaction, (pending.key,))
 
-    # -- messages that were lost ------------------------------------------------------------------
+    # -- lost messages --------------------------------------------------------------------------
 
     def _watch_over(self) -> None:
-        """Look after request.timeout.ms whether something got no answer."""
-        if self.under_way:
+        """Arm the sweep, which sends markers without an answer again."""
+        if self.pending_markers:
             timeout_ms = self._configs.get_int("request.timeout.ms")
             due_ms = self._runtime.now_ms() + timeout_ms
             self._timers.arm(self._runtime.timers, None, due_ms, self._on_sweep)
 
     def _on_sweep(self, _: PendingMarker | None) -> None:
         overdue_ms = self._runtime.now_ms() - self._configs.get_int("request.timeout.ms")
-        for errand in list(self.under_way):
-            if errand.sent_ms <= overdue_ms:
-                self._set_out(errand)
+        for pending in list(self.pending_markers):
+            if pending.sent_ms <= overdue_ms:
+                self._send(pending)
         self._watch_over()

@@ -93,11 +93,11 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             transaction = TransactionalId(transactional_id, image)
             self.transactions[transactional_id] = transaction
         event = InitProducer(
-            slot=done,
+            callback=done,
             timeout_ms=timeout_ms,
             producer_id=producer_id,
             epoch=epoch,
-            spare_id=self._spare_id(transaction),
+            new_producer_id=self._next_producer_id(transaction),
             server_version=self.server_version,
         )
         self._run(transaction, event)
@@ -117,7 +117,11 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             done(AddResult(UNKNOWN_ID))
             return
         event = AddPartitions(
-            slot=done, producer_id=producer_id, epoch=epoch, partitions=partitions, version=version
+            callback=done,
+            producer_id=producer_id,
+            epoch=epoch,
+            partitions=partitions,
+            version=version,
         )
         self._run(transaction, event)
 
@@ -151,23 +155,25 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
             done(EndResult(UNKNOWN_ID))
             return
         event = EndTransaction(
-            slot=done,
+            callback=done,
             producer_id=producer_id,
             epoch=epoch,
             committed=committed,
             version=version,
-            spare_id=self._spare_id(transaction),
+            new_producer_id=self._next_producer_id(transaction),
         )
         self._run(transaction, event)
 
     def check_timeout(self, transactional_id: str) -> None:
         """Abort the transaction of an id if it has timed out."""
         transaction = self.transactions[transactional_id]
-        tick = Tick(spare_id=self._spare_id(transaction), server_version=self.server_version)
+        tick = Tick(
+            new_producer_id=self._next_producer_id(transaction), server_version=self.server_version
+        )
         self._run(transaction, tick)
 
-    def _spare_id(self, transaction: TransactionalId) -> int:
-        return self._new_producer_id() if transaction.wants_spare_id else -1
+    def _next_producer_id(self, transaction: TransactionalId) -> int:
+        return self._new_producer_id() if transaction.needs_producer_id else -1
 
     def _new_producer_id(self) -> int:
         return self._runtime.ids.producer_id(self.coordinator.broker_id)
@@ -218,7 +224,7 @@ class TransactionShard(CoordinatorShard["TransactionCoordinator"]):
     def _perform(self, transaction: TransactionalId, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
-                cast("Callable[[Result], None]", effect.slot)(effect.result)
+                cast("Callable[[Result], None]", effect.callback)(effect.result)
             elif isinstance(effect, Persist):
                 self._store(transaction, effect)
             elif isinstance(effect, SendMarkers):

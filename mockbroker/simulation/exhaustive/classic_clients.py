@@ -5,7 +5,7 @@ from __future__ import annotations
 NO_GENERATION = -1
 
 
-class Slot:
+class WaitingRequest:
     """One request. The group gives the very object back."""
 
     __slots__ = ("client", "generation", "member_id")
@@ -17,9 +17,10 @@ class Slot:
 
 
 class Client:
-    """What one client knows. `slot` is the request whose answer it waits for."""
+    """What one client knows. `callback` is the request whose answer it waits for."""
 
     __slots__ = (
+        "callback",
         "generation",
         "instance_id",
         "knows_id",
@@ -27,7 +28,6 @@ class Client:
         "lives",
         "member_id",
         "offer",
-        "slot",
         "step",
     )
 
@@ -36,7 +36,7 @@ class Client:
         self.knows_id = knows_id  # it speaks JoinGroup v4: a first join gives it an id (KIP-394)
         self.lives = 0  # member ids drawn for it
         self.offer = 0
-        self.slot: Slot | None = None
+        self.callback: WaitingRequest | None = None
         self.forget()
 
     def forget(self) -> None:

@@ -32,9 +32,10 @@ from mockbroker.core.groups.events import (
     Tick,
     Unload,
 )
+from mockbroker.core.groups.machine import handle
 from mockbroker.core.groups.records import GroupRecord, group_metadata, parse
 from mockbroker.core.groups.states import TRANSITIONS, State
-from mockbroker.simulation.exhaustive.classic_clients import NO_GENERATION, Client, Slot
+from mockbroker.simulation.exhaustive.classic_clients import NO_GENERATION, Client, WaitingRequest
 from mockbroker.simulation.exhaustive.classic_group_key import state_key
 from mockbroker.simulation.exhaustive.world import Event, World, must
 from mockbroker_protocol import ErrorCode
@@ -70,7 +71,7 @@ class ClassicGroupWorld(World):
             Client(None, knows_id=False),
             Client("s", knows_id=True),
         )
-        self.waiting: dict[Slot, None] = {}  # requests without an answer
+        self.waiting: dict[WaitingRequest, None] = {}  # requests without an answer
         self.on_the_way: list[Persist] = []
         self.log: GroupImage | None = None
         self.log_behind = False
@@ -98,7 +99,7 @@ class ClassicGroupWorld(World):
         found: list[Event] = [("time_passes",)]
         for index, client in enumerate(self.clients):
             member = client.generation != NO_GENERATION
-            if client.slot is None:
+            if client.callback is None:
                 found += [("join", index), ("join", index, "lost")]
                 if member:
                     found += [("sync", index), ("sync", index, "lost"), ("join_changed", index)]
@@ -106,9 +107,9 @@ class ClassicGroupWorld(World):
                 found += [("heartbeat", index), ("commit", index)]
             if client.member_id:
                 found += [("leave", index), ("crash", index)]
-            elif client.slot is not None:
+            elif client.callback is not None:
                 found.append(("crash", index))
-        found += [("end_session", member_id) for member_id in self.group.roster.members]
+        found += [("end_session", member_id) for member_id in self.group.members]
         if self.on_the_way:
             found += [("stored",), ("not_stored",)]
         found += [("reload", count) for count in range(len(self.on_the_way) + 1)]
@@ -116,12 +117,12 @@ class ClassicGroupWorld(World):
 
     def on_join(self, index: int, lost: str = "") -> None:
         client = self.clients[index]
-        slot = self._ask(client, index, lost)
+        callback = self._ask(client, index, lost)
         if not client.member_id:
             client.lives += 1
         self._tell(
             Join(
-                slot=slot,
+                callback=callback,
                 member_id=client.member_id,
                 new_member_id=f"{index}-{client.lives}",
                 instance_id=client.instance_id,
@@ -140,11 +141,11 @@ class ClassicGroupWorld(World):
 
     def on_sync(self, index: int, lost: str = "") -> None:
         client = self.clients[index]
-        slot = self._ask(client, index, lost)
+        callback = self._ask(client, index, lost)
         share = {each: f"{client.generation}:{each}".encode() for each in client.listing}
         self._tell(
             Sync(
-                slot=slot,
+                callback=callback,
                 member_id=client.member_id,
                 generation=client.generation,
                 instance_id=client.instance_id,
@@ -154,11 +155,11 @@ class ClassicGroupWorld(World):
 
     def on_heartbeat(self, index: int) -> None:
         client = self.clients[index]
-        slot = Slot(index, client.member_id, client.generation)
-        self.waiting[slot] = None
+        callback = WaitingRequest(index, client.member_id, client.generation)
+        self.waiting[callback] = None
         self._tell(
             Heartbeat(
-                slot=slot,
+                callback=callback,
                 member_id=client.member_id,
                 generation=client.generation,
                 instance_id=client.instance_id,
@@ -172,22 +173,22 @@ class ClassicGroupWorld(World):
         )
         if error is NONE:
             must(client.generation == group.generation, "a commit is of the present generation")
-            must(client.member_id in group.roster.members, "a commit comes from a member")
+            must(client.member_id in group.members, "a commit comes from a member")
             must(group.state is not State.COMPLETING, "no commit while assignments are awaited")
         self._learn(client, error)
 
     def on_leave(self, index: int) -> None:
         client = self.clients[index]
-        slot = Slot(index, client.member_id, client.generation)
-        self.waiting[slot] = None
+        callback = WaitingRequest(index, client.member_id, client.generation)
+        self.waiting[callback] = None
         leaver = Leaver(client.member_id, client.instance_id)
-        self._tell(Leave(slot, (leaver,)))
-        client.slot = None
+        self._tell(Leave(callback, (leaver,)))
+        client.callback = None
         client.forget()
 
     def on_crash(self, index: int) -> None:
         client = self.clients[index]
-        client.slot = None
+        client.callback = None
         client.forget()
 
     def on_end_session(self, member_id: str) -> None:
@@ -239,15 +240,15 @@ class ClassicGroupWorld(World):
 
     # -- the machine and its answers ---------------------------------------------------------------
 
-    def _ask(self, client: Client, index: int, lost: str) -> Slot:
-        slot = Slot(index, client.member_id, client.generation)
-        self.waiting[slot] = None
-        client.slot = None if lost else slot
-        return slot
+    def _ask(self, client: Client, index: int, lost: str) -> WaitingRequest:
+        callback = WaitingRequest(index, client.member_id, client.generation)
+        self.waiting[callback] = None
+        client.callback = None if lost else callback
+        return callback
 
     def _tell(self, event: Any) -> None:
         generation = self.group.generation
-        for effect in self.group.handle(event, self.now_ms):
+        for effect in handle(self.group, event, self.now_ms):
             if isinstance(effect, Reply):
                 self._answered(effect)
             elif isinstance(effect, Persist):
@@ -260,29 +261,31 @@ class ClassicGroupWorld(World):
         must(rise >= 0, "the generation only rises")
 
     def _answered(self, reply: Reply) -> None:
-        slot, result = reply.slot, reply.result
-        assert isinstance(slot, Slot)
-        must(slot in self.waiting, "each request is answered once")
-        del self.waiting[slot]
-        client = self.clients[slot.client]
+        callback, result = reply.callback, reply.result
+        assert isinstance(callback, WaitingRequest)
+        must(callback in self.waiting, "each request is answered once")
+        del self.waiting[callback]
+        client = self.clients[callback.client]
         if isinstance(result, JoinResult) and result.members and not result.skip_assignment:
-            told = (result.generation, slot.client)
+            told = (result.generation, callback.client)
             before, self.leader_told = self.leader_told, told
             must(before[0] != told[0] or before == told, "a generation has one leader")
-        if isinstance(result, SyncResult) and result.error is NONE and slot.generation > 0:
-            self._check_assignment(slot, result)
+        if isinstance(result, SyncResult) and result.error is NONE and callback.generation > 0:
+            self._check_assignment(callback, result)
         if isinstance(result, HeartbeatResult) and result.error is NONE:
-            must(slot.generation == self.group.generation, "no heartbeat of an old generation")
-        if slot is client.slot:
-            client.slot = None
+            must(callback.generation == self.group.generation, "no heartbeat of an old generation")
+        if callback is client.callback:
+            client.callback = None
             self._hear(client, result)
-        elif isinstance(result, HeartbeatResult) and slot.member_id == client.member_id:
+        elif isinstance(result, HeartbeatResult) and callback.member_id == client.member_id:
             self._learn(client, result.error)
 
-    def _check_assignment(self, slot: Slot, result: SyncResult) -> None:
+    def _check_assignment(self, callback: WaitingRequest, result: SyncResult) -> None:
         generation, _, member_id = result.assignment.decode().partition(":")
-        must(generation == str(slot.generation), "an assignment is of the generation asked about")
-        must(member_id.startswith(f"{slot.client}-"), "a member is given its own assignment")
+        must(
+            generation == str(callback.generation), "an assignment is of the generation asked about"
+        )
+        must(member_id.startswith(f"{callback.client}-"), "a member is given its own assignment")
 
     def _hear(self, client: Client, result: object) -> None:
         if isinstance(result, JoinResult):
@@ -307,7 +310,7 @@ class ClassicGroupWorld(World):
     @staticmethod
     def _learn(client: Client, error: ErrorCode) -> None:
         if error in FORGOTTEN:
-            client.slot = None
+            client.callback = None
             client.forget()
         elif error is not NONE:
             client.step = "join"
@@ -315,22 +318,21 @@ class ClassicGroupWorld(World):
     # -- what must hold ----------------------------------------------------------------------------
 
     def check(self) -> None:
-        group, roster, now_ms = self.group, self.group.roster, self.now_ms
-        members = roster.members.values()
-        joins = {member.join_slot for member in members if member.join_slot is not None}
-        syncs = {member.sync_slot for member in members if member.sync_slot is not None}
+        group, now_ms = self.group, self.now_ms
+        members = group.members.values()
+        joins = {member.join_callback for member in members if member.join_callback is not None}
+        syncs = {member.sync_callback for member in members if member.sync_callback is not None}
         must(joins | syncs == set(self.waiting), "the group remembers whoever waits")
-        must(roster.awaiting_join == len(joins), "those who wait to join are counted")
-        must(
-            (roster.leader in roster.members) == bool(members), "a group with members has a leader"
-        )
+        must(group.members_awaiting_join == len(joins), "those who wait to join are counted")
+        must((group.leader in group.members) == bool(members), "a group with members has a leader")
         must(group.state is not State.EMPTY or not members, "an Empty group has no members")
         must(not joins or self._join_will_end(), "a wait for the join phase has an end")
         must(not syncs or self._sync_will_end(), "a wait for an assignment has an end")
         due_ms = group.deadline_ms()
-        for each in (*members, *roster.pending.values()):
-            waits = each.member_id in roster.members and (
-                roster.members[each.member_id].join_slot or roster.members[each.member_id].sync_slot
+        for each in (*members, *group.pending_join_members.values()):
+            waits = each.member_id in group.members and (
+                group.members[each.member_id].join_callback
+                or group.members[each.member_id].sync_callback
             )
             must(waits or each.deadline_ms is not None, "a silent member's session will end")
             must(
@@ -350,17 +352,17 @@ class ClassicGroupWorld(World):
     def _join_will_end(self) -> bool:
         group = self.group
         if group.state is State.PREPARING:
-            return group._join_deadline_ms is not None
+            return group.join_deadline_ms is not None
         return any(persist.replaced is not None for persist in self.on_the_way)
 
     def _sync_will_end(self) -> bool:
         group = self.group
         awaited = any(persist.assignments is not None for persist in self.on_the_way)
-        return group.state is State.COMPLETING and (group._sync_deadline_ms is not None or awaited)
+        return group.state is State.COMPLETING and (group.sync_deadline_ms is not None or awaited)
 
     def _check_stable(self) -> None:
         group = self.group
-        members = group.roster.members.values()
+        members = group.members.values()
         must(members, "a Stable group has members")
         for member in members:
             generation = member.assignment.partition(b":")[0]
@@ -374,15 +376,14 @@ class ClassicGroupWorld(World):
             stored = {line.member_id: line.assignment for line in log.members}
             present = {member.member_id: member.assignment for member in members}
             must(
-                (log.generation, log.leader, stored)
-                == (group.generation, group.roster.leader, present),
+                (log.generation, log.leader, stored) == (group.generation, group.leader, present),
                 "a Stable group is in the log as it is",
             )
 
     def settle(self) -> None:
         for _ in range(ROUNDS_OF_PEACE):
             for index, client in enumerate(self.clients):
-                if client.slot is None:
+                if client.callback is None:
                     getattr(self, f"on_{client.step}")(index)
             while self.on_the_way:
                 self.on_stored()
@@ -398,7 +399,7 @@ class ClassicGroupWorld(World):
             group.state is State.STABLE
             and not self.waiting
             and all(client.step == "heartbeat" for client in self.clients)
-            and sorted(c.member_id for c in self.clients) == sorted(group.roster.members)
+            and sorted(c.member_id for c in self.clients) == sorted(group.members)
         )
 
     def key(self) -> object:

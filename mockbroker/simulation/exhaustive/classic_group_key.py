@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.events import GroupImage
 from mockbroker.core.groups.states import State
-from mockbroker.simulation.exhaustive.classic_clients import Slot
+from mockbroker.simulation.exhaustive.classic_clients import WaitingRequest
 
 if TYPE_CHECKING:
     from mockbroker.simulation.exhaustive.classic_group import ClassicGroupWorld
 
 
 def state_key(world: ClassicGroupWorld) -> object:
-    group, roster = world.group, world.group.roster
+    group = world.group
     names = _names(world)
     newest = group.generation
     members = tuple(
         (
             names[m.member_id],
             _left(world, m.deadline_ms),
-            _slot(world, m.join_slot),
-            _slot(world, m.sync_slot),
+            _request(world, m.join_callback),
+            _request(world, m.sync_callback),
             m.is_new,
             m.protocols,
             _share(world, m.assignment),
         )
-        for m in roster.members.values()
+        for m in group.members.values()
     )
     clients = tuple(
         (
@@ -38,25 +38,28 @@ def state_key(world: ClassicGroupWorld) -> object:
             c.generation - newest if c.generation >= 0 else None,
             c.step,
             c.offer,
-            c.slot is not None,
+            c.callback is not None,
             tuple(names.get(each) for each in c.listing),
         )
         for c in world.clients
     )
     return (
         group.state.value,
-        group._previous_state is State.EMPTY,
+        group.previous_state is State.EMPTY,
         world.settings.initial_rebalance_delay_ms,
         world.log_behind,
         newest == 0,
-        _left(world, group._join_deadline_ms),
-        _left(world, group._sync_deadline_ms),
-        group._initial_remaining_ms,
-        group._new_member_added,
+        _left(world, group.join_deadline_ms),
+        _left(world, group.sync_deadline_ms),
+        group.initial_remaining_ms,
+        group.new_member_added,
         group.protocol_name,
-        names.get(roster.leader or ""),
-        tuple(names[each] for each in group.pending_sync),
-        tuple((names[p], _left(world, timer.deadline_ms)) for p, timer in roster.pending.items()),
+        names.get(group.leader or ""),
+        tuple(names[each] for each in group.pending_sync_members),
+        tuple(
+            (names[p], _left(world, timer.deadline_ms))
+            for p, timer in group.pending_join_members.items()
+        ),
         members,
         clients,
         (world.leader_told[0] - newest, world.leader_told[1]),
@@ -71,7 +74,7 @@ def state_key(world: ClassicGroupWorld) -> object:
                     names[persist.replaced.old_member_id],
                     names[persist.replaced.new_member_id],
                     persist.replaced.old_protocols,
-                    persist.replaced.slot in world.waiting,
+                    persist.replaced.callback in world.waiting,
                 ),
             )
             for persist in world.on_the_way
@@ -83,12 +86,12 @@ def _left(world: ClassicGroupWorld, deadline_ms: int | None) -> int | None:
     return None if deadline_ms is None else deadline_ms - world.now_ms
 
 
-def _slot(world: ClassicGroupWorld, slot: object | None) -> tuple[int, bool, int] | None:
-    if slot is None:
+def _request(world: ClassicGroupWorld, callback: object | None) -> tuple[int, bool, int] | None:
+    if callback is None:
         return None
-    assert isinstance(slot, Slot)
-    heard = world.clients[slot.client].slot is slot
-    return slot.client, heard, slot.generation - world.group.generation
+    assert isinstance(callback, WaitingRequest)
+    heard = world.clients[callback.client].callback is callback
+    return callback.client, heard, callback.generation - world.group.generation
 
 
 def _share(world: ClassicGroupWorld, assignment: bytes) -> object:
@@ -127,10 +130,10 @@ def _names(world: ClassicGroupWorld) -> dict[str, tuple[int, int]]:
 
 
 def _mentioned(world: ClassicGroupWorld) -> Iterable[str]:
-    roster = world.group.roster
-    yield from roster.members
-    yield from roster.pending
-    yield roster.leader or ""
+    group = world.group
+    yield from group.members
+    yield from group.pending_join_members
+    yield group.leader or ""
     images = [persist.image for persist in world.on_the_way]
     for image in [world.log, *images]:
         if image is not None:

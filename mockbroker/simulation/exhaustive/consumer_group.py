@@ -29,6 +29,7 @@ from mockbroker.core.groups.consumer.events import (
     is_tombstone,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
+from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.members import ConsumerMember
 from mockbroker.core.groups.consumer.records import parse, record_of
 from mockbroker.core.groups.consumer.states import (
@@ -164,7 +165,7 @@ class ConsumerGroupWorld(World):
         client = self.clients[index]
         self._tell(
             ConsumerLeave(
-                slot=client.name,
+                callback=client.name,
                 member_id=client.member_id,
                 epoch=epoch,
                 instance_id=client.instance_id,
@@ -218,7 +219,7 @@ class ConsumerGroupWorld(World):
     ) -> ConsumerResult:
         result = self._tell(
             ConsumerHeartbeat(
-                slot=client.name,
+                callback=client.name,
                 member_id=client.member_id,
                 epoch=epoch,
                 instance_id=client.instance_id,
@@ -234,7 +235,7 @@ class ConsumerGroupWorld(World):
         group = self.group
         before = (group.epoch, group.assignment_epoch, dict(group.members))
         answers: list[Reply] = []
-        effects = group.handle(event, self.now_ms)
+        effects = handle(group, event, self.now_ms)
         refused = any(isinstance(e, Reply) and e.result.error is not NONE for e in effects)
         must(
             not refused or not any(isinstance(e, Store) for e in effects),
@@ -265,7 +266,7 @@ class ConsumerGroupWorld(World):
                 if not is_tombstone(change):
                     self.log[key] = change
         error = NOT_STORED if self.failing else NONE
-        return self.group.handle(Stored(store, error), self.now_ms)
+        return handle(self.group, Stored(store, error), self.now_ms)
 
     def _check_rise(
         self, epoch: int, assignment_epoch: int, members: Mapping[str, ConsumerMember]
@@ -307,7 +308,7 @@ class ConsumerGroupWorld(World):
         self._check_owners()
         group = self.group
         must(group.assignment_epoch <= group.epoch, "the assignment is of no later epoch")
-        timers = {(kind.name, member_id) for kind, member_id in group._timers._timers}
+        timers = {(kind.name, member_id) for kind, member_id in group.timers._timers}
         for member in group.members.values():
             must(member.epoch <= group.assignment_epoch, "a member is at no later epoch")
             revokes = member.state is MemberState.UNREVOKED
@@ -356,7 +357,7 @@ class ConsumerGroupWorld(World):
             "the log has the epochs",
         )
         must(read._partition_epochs == group._partition_epochs, "the log has the owners")
-        must(read.static == group.static, "the log has the static members")
+        must(read.static_members == group.static_members, "the log has the static members")
 
     def settle(self) -> None:
         for _ in range(ROUNDS_OF_PEACE):
@@ -405,16 +406,15 @@ class ConsumerGroupWorld(World):
 def _copied(group: ConsumerGroup, topics: Topics) -> ConsumerGroup:
     """A group of its own in the same state."""
     made = ConsumerGroup(group.group_id, group.settings, topics)
-    for kind in ConsumerGroup.__mro__:
-        for name in getattr(kind, "__slots__", ()):
-            value = getattr(group, name)
-            if name not in ("topics", "_timers"):
-                setattr(made, name, copy(value) if isinstance(value, dict) else value)
+    for name in ConsumerGroup.__slots__:
+        value = getattr(group, name)
+        if name not in ("topics", "timers"):
+            setattr(made, name, copy(value) if isinstance(value, dict) else value)
     made._partition_epochs = {
         topic_id: dict(ps) for topic_id, ps in group._partition_epochs.items()
     }
-    made._out = []
-    for (kind_of, member_id), timer in group._timers._timers.items():
+    made.effects = []
+    for (kind_of, member_id), timer in group.timers._timers.items():
         order = SetTimer(kind_of, member_id, timer.deadline_ms, timer.member_epoch)
-        made._timers.set(order)
+        made.timers.set(order)
     return made

@@ -21,7 +21,7 @@ def state_key(world: ConsumerGroupWorld) -> object:
         "u" in world.topics.infos,
         _old(world, group.assignment_epoch),
         None if group.assignment_timestamp_ms == 0 else max(waits_ms, 0),
-        group._seen_version == world.topics.version,
+        group.compared_metadata_version == world.topics.version,
         group.metadata_hash,
         tuple(_member(world, group.members[m]) for m in sorted(group.members)),
         tuple((m, tuple(sorted(flat(group.targets[m])))) for m in sorted(group.targets)),
@@ -44,7 +44,7 @@ def state_key(world: ConsumerGroupWorld) -> object:
                     (timer.deadline_ms or 0) - world.now_ms,
                     None if timer.member_epoch is None else _old(world, timer.member_epoch),
                 )
-                for (kind, member_id), timer in group._timers._timers.items()
+                for (kind, member_id), timer in group.timers._timers.items()
             )
         ),
     )

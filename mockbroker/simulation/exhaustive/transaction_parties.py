@@ -13,7 +13,7 @@ from mockbroker.simulation.exhaustive.world import must
 NEVER_OPENED = 0  # the number of no transaction
 
 
-class Slot(msgspec.Struct, frozen=True):
+class WaitingRequest(msgspec.Struct, frozen=True):
     """One request: who asked for what, and what it went by then."""
 
     client: int
@@ -29,14 +29,14 @@ class Slot(msgspec.Struct, frozen=True):
 class Client:
     """What one producer knows. `transaction` is the last one that it has added to."""
 
-    __slots__ = ("epoch", "producer_id", "slot", "transaction", "version")
+    __slots__ = ("callback", "epoch", "producer_id", "transaction", "version")
 
     def __init__(self, version: int) -> None:
         self.version = version
         self.producer_id = NO_PRODUCER_ID
         self.epoch = NO_PRODUCER_EPOCH
         self.transaction = NEVER_OPENED
-        self.slot: Slot | None = None
+        self.callback: WaitingRequest | None = None
 
 
 class Entry:

@@ -45,7 +45,7 @@ from mockbroker.simulation.exhaustive.transaction_parties import (
     NEVER_OPENED,
     Client,
     Entry,
-    Slot,
+    WaitingRequest,
 )
 from mockbroker.simulation.exhaustive.transactional_id_key import state_key
 from mockbroker.simulation.exhaustive.world import Event, World, must
@@ -84,7 +84,7 @@ class TransactionalIdWorld(World):
         self.on_the_way: Persist | None = None
         self.errands: dict[tuple[str, int], SendMarkers] = {}
         self.entries: dict[tuple[tuple[str, int], int], Entry] = {}
-        self.waiting: list[Slot] = []
+        self.waiting: list[WaitingRequest] = []
         self.next_producer_id = 1
         self.given: dict[tuple[int, int], int] = {}  # producer id and epoch -> client
 
@@ -117,7 +117,7 @@ class TransactionalIdWorld(World):
     def events(self) -> Sequence[Event]:
         found: list[Event] = []
         for index, client in enumerate(self.clients):
-            if client.slot is not None:
+            if client.callback is not None:
                 continue
             found += [("init", index), ("init", index, "lost")]
             if client.producer_id != NO_PRODUCER_ID:
@@ -147,31 +147,31 @@ class TransactionalIdWorld(World):
         if self.id is None:
             image = new_image(self._new_producer_id(), TIMEOUT_MS, self.now_ms)
             self.id = TransactionalId("x", image)
-        slot = self._ask(index, "init", lost)
+        callback = self._ask(index, "init", lost)
         self._tell(
             InitProducer(
-                slot=slot,
+                callback=callback,
                 timeout_ms=TIMEOUT_MS,
                 producer_id=producer_id,
                 epoch=epoch,
-                spare_id=self._spare_id(),
+                new_producer_id=self._next_producer_id(),
                 server_version=self.server_version,
             ),
-            slot,
+            callback,
         )
 
     def on_add(self, index: int, number: int) -> None:
         client = self.clients[index]
-        slot = self._ask(index, "add", "", partition=PARTITIONS[number])
+        callback = self._ask(index, "add", "", partition=PARTITIONS[number])
         self._tell(
             AddPartitions(
-                slot=slot,
+                callback=callback,
                 producer_id=client.producer_id,
                 epoch=client.epoch,
                 partitions=(PARTITIONS[number],),
                 version=client.version,
             ),
-            slot,
+            callback,
         )
 
     def on_write(self, index: int, number: int) -> None:
@@ -193,17 +193,17 @@ class TransactionalIdWorld(World):
 
     def _end(self, index: int, lost: str, *, committed: bool) -> None:
         client = self.clients[index]
-        slot = self._ask(index, "end", lost, committed=committed)
+        callback = self._ask(index, "end", lost, committed=committed)
         self._tell(
             EndTransaction(
-                slot=slot,
+                callback=callback,
                 producer_id=client.producer_id,
                 epoch=client.epoch,
                 committed=committed,
                 version=client.version,
-                spare_id=self._spare_id(),
+                new_producer_id=self._next_producer_id(),
             ),
-            slot,
+            callback,
         )
 
     def on_stored(self) -> None:
@@ -235,7 +235,9 @@ class TransactionalIdWorld(World):
                 self.now_ms = end_ms
                 return
             self.now_ms = max(due_ms, self.now_ms)
-            self._tell(Tick(spare_id=self._spare_id(), server_version=self.server_version))
+            self._tell(
+                Tick(new_producer_id=self._next_producer_id(), server_version=self.server_version)
+            )
         must(condition=False, sentence="the id has nothing left to do at some time")
 
     def on_expire(self) -> None:
@@ -249,7 +251,7 @@ class TransactionalIdWorld(World):
         self.errands.clear()
         self.waiting.clear()
         for client in self.clients:
-            client.slot = None
+            client.callback = None
         self.id = None
         if self.log.image is not None:
             value = value_of(self.log.image, self.server_version)
@@ -265,8 +267,8 @@ class TransactionalIdWorld(World):
         self.next_producer_id += 1
         return self.next_producer_id - 1
 
-    def _spare_id(self) -> int:
-        wanted = self.id is not None and self.id.wants_spare_id
+    def _next_producer_id(self) -> int:
+        wanted = self.id is not None and self.id.needs_producer_id
         return self._new_producer_id() if wanted else NO_PRODUCER_ID
 
     def _entry(self, partition: tuple[str, int], producer_id: int) -> Entry:
@@ -280,28 +282,30 @@ class TransactionalIdWorld(World):
         *,
         committed: bool = False,
         partition: tuple[str, int] | None = None,
-    ) -> Slot:
+    ) -> WaitingRequest:
         client = self.clients[index]
         went_by = (client.producer_id, client.epoch)
-        slot = Slot(index, asked, *went_by, bool(lost), client.transaction, committed, partition)
-        self.waiting.append(slot)
+        callback = WaitingRequest(
+            index, asked, *went_by, bool(lost), client.transaction, committed, partition
+        )
+        self.waiting.append(callback)
         if not lost:
-            client.slot = slot
-        return slot
+            client.callback = callback
+        return callback
 
-    def _tell(self, event: Told, slot: Slot | None = None) -> None:
+    def _tell(self, event: Told, callback: WaitingRequest | None = None) -> None:
         transaction = self.id
         if transaction is None:  # the shard's answer
-            kind = AddResult if slot and slot.asked == "add" else EndResult
-            self._answered(Reply(slot, kind(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
+            kind = AddResult if callback and callback.asked == "add" else EndResult
+            self._answered(Reply(callback, kind(ErrorCode.INVALID_PRODUCER_ID_MAPPING)))
             return
         pending = transaction.pending is not None
-        in_force = slot is not None and (
-            (slot.producer_id, slot.epoch) == (transaction.producer_id, transaction.epoch)
+        in_force = callback is not None and (
+            (callback.producer_id, callback.epoch) == (transaction.producer_id, transaction.epoch)
         )
         for effect in transaction.handle(event, self.now_ms):
             if isinstance(effect, Reply):
-                if pending and slot is not None:
+                if pending and callback is not None:
                     error = effect.result.error
                     must(error is not NONE, "nothing is granted while a move is pending")
                     must(
@@ -330,55 +334,55 @@ class TransactionalIdWorld(World):
         persist, self.on_the_way = self.on_the_way, None
         assert persist is not None
         self.log.append(persist.image, hanging=any(e.open for e in self.entries.values()))
-        slot = persist.slot
-        if isinstance(slot, Slot) and slot.asked == "add":
+        callback = persist.callback
+        if isinstance(callback, WaitingRequest) and callback.asked == "add":
             # Whether it hears or not.
-            self.clients[slot.client].transaction = self.log.transaction
+            self.clients[callback.client].transaction = self.log.transaction
         return persist
 
     def _answered(self, reply: Reply) -> None:
-        slot, result = reply.slot, reply.result
-        assert isinstance(slot, Slot)
-        must(slot in self.waiting, "each request is answered once")
-        self.waiting.remove(slot)
-        client = self.clients[slot.client]
-        if client.slot is slot:
-            client.slot = None
+        callback, result = reply.callback, reply.result
+        assert isinstance(callback, WaitingRequest)
+        must(callback in self.waiting, "each request is answered once")
+        self.waiting.remove(callback)
+        client = self.clients[callback.client]
+        if client.callback is callback:
+            client.callback = None
         if result.error is NONE:
             match result:
                 case InitResult():
-                    self._given(slot, result.producer_id, result.epoch)
+                    self._given(callback, result.producer_id, result.epoch)
                 case AddResult():
-                    self._added(slot)
+                    self._added(callback)
                 case EndResult():
-                    self._ended(slot, result)
+                    self._ended(callback, result)
 
-    def _given(self, slot: Slot, producer_id: int, epoch: int) -> None:
+    def _given(self, callback: WaitingRequest, producer_id: int, epoch: int) -> None:
         """A producer id and epoch that a client may go by from now on, if it hears of them."""
         must(0 <= epoch <= EPOCH_GIVEN_MAX, "the highest epoch is kept for fencing")
-        owner = self.given.setdefault((producer_id, epoch), slot.client)
-        must(owner == slot.client, "no two producers have the same epoch")
-        if not slot.lost:
-            client = self.clients[slot.client]
+        owner = self.given.setdefault((producer_id, epoch), callback.client)
+        must(owner == callback.client, "no two producers have the same epoch")
+        if not callback.lost:
+            client = self.clients[callback.client]
             client.producer_id, client.epoch = producer_id, epoch
             client.transaction = NEVER_OPENED
 
-    def _added(self, slot: Slot) -> None:
+    def _added(self, callback: WaitingRequest) -> None:
         assert self.id is not None
         in_force = (self.id.producer_id, self.id.epoch)
-        must((slot.producer_id, slot.epoch) == in_force, "an old epoch adds nothing")
+        must((callback.producer_id, callback.epoch) == in_force, "an old epoch adds nothing")
         must(self.id.state is State.ONGOING, "what is added is in an open transaction")
-        must(slot.partition in self.id.partitions, "what is added is in the transaction")
-        self.clients[slot.client].transaction = self.log.transaction
+        must(callback.partition in self.id.partitions, "what is added is in the transaction")
+        self.clients[callback.client].transaction = self.log.transaction
 
-    def _ended(self, slot: Slot, result: EndResult) -> None:
-        if slot.transaction != NEVER_OPENED:
+    def _ended(self, callback: WaitingRequest, result: EndResult) -> None:
+        if callback.transaction != NEVER_OPENED:
             must(
-                self.log.decisions.get(slot.transaction) is slot.committed,
+                self.log.decisions.get(callback.transaction) is callback.committed,
                 "an end is confirmed only if it is what was decided",
             )
-        if self.clients[slot.client].version >= EPOCHS_BUMPED_SINCE:
-            self._given(slot, result.producer_id, result.epoch)
+        if self.clients[callback.client].version >= EPOCHS_BUMPED_SINCE:
+            self._given(callback, result.producer_id, result.epoch)
 
     # -- what must hold ----------------------------------------------------------------------------
 
@@ -415,7 +419,7 @@ class TransactionalIdWorld(World):
     def settle(self) -> None:
         self._run_errands()
         for client in self.clients:
-            client.slot, client.producer_id = None, NO_PRODUCER_ID
+            client.callback, client.producer_id = None, NO_PRODUCER_ID
         client = self.clients[0]
         for _ in range(ROUNDS_OF_PEACE):
             self.on_init(0)

@@ -11,7 +11,11 @@ from mockbroker.core.txn.base import EPOCH_MAX
 from mockbroker.core.txn.events import NO_PRODUCER_ID, TransactionImage
 from mockbroker.core.txn.machine import TransactionalId
 from mockbroker.core.txn.states import State
-from mockbroker.simulation.exhaustive.transaction_parties import NEVER_OPENED, Client, Slot
+from mockbroker.simulation.exhaustive.transaction_parties import (
+    NEVER_OPENED,
+    Client,
+    WaitingRequest,
+)
 
 if TYPE_CHECKING:
     from mockbroker.simulation.exhaustive.transactional_id import TransactionalIdWorld
@@ -33,7 +37,7 @@ def state_key(world: TransactionalIdWorld) -> object:
             for (partition, producer_id), entry in sorted(world.entries.items())
             if entry.open or _matters(world, producer_id)
         ),
-        tuple(_slot(world, slot) for slot in world.waiting),
+        tuple(_request(world, callback) for callback in world.waiting),
         tuple(
             (_pair(world, *pair), client)
             for pair, client in sorted(world.given.items())
@@ -69,18 +73,18 @@ def _client(world: TransactionalIdWorld, client: Client) -> object:
         client.version,
         _pair(world, client.producer_id, client.epoch) if client.producer_id >= 0 else None,
         _number(world, client.transaction),
-        client.slot is not None,
+        client.callback is not None,
     )
 
 
-def _slot(world: TransactionalIdWorld, slot: Slot) -> object:
+def _request(world: TransactionalIdWorld, callback: WaitingRequest) -> object:
     return (
-        slot.client,
-        slot.asked,
-        slot.lost,
-        slot.committed,
-        _pair(world, slot.producer_id, slot.epoch),
-        _number(world, slot.transaction),
+        callback.client,
+        callback.asked,
+        callback.lost,
+        callback.committed,
+        _pair(world, callback.producer_id, callback.epoch),
+        _number(world, callback.transaction),
     )
 
 

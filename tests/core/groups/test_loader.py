@@ -65,7 +65,7 @@ def test_groups_and_offsets_come_back(node: GroupNode) -> None:
     node.ask(commit_request({("t", 0): 1}, "simple"))
     node.stable("static", group_instance_id="i")
     node.stable("left")
-    node.ask(leave_request("left", *node.shard().groups["left"].roster.members))
+    node.ask(leave_request("left", *node.shard().groups["left"].members))
     node.ask(join_request("young"))
     assert pictures(fresh(node)) == pictures(node.shard())
 
@@ -76,7 +76,7 @@ def test_the_round_under_way_is_forgotten(node: GroupNode) -> None:
     before = pictures(node.shard())
     node.member()
     assert pictures(fresh(node)) == before
-    assert [m in fresh(node).groups["g"].roster.members for m in members] == [True, True]
+    assert [m in fresh(node).groups["g"].members for m in members] == [True, True]
 
 
 def test_tombstones_remove_what_came_before(node: GroupNode) -> None:
@@ -136,9 +136,9 @@ def test_sessions_run_from_the_moment_of_loading(node: GroupNode) -> None:
     node.shard().unload()
     assert node.shard().partition is partition
     node.advance(SESSION_MS - 1)
-    assert set(node.shard().groups["g"].roster.members) == {member}
+    assert set(node.shard().groups["g"].members) == {member}
     node.advance(1)
-    assert not node.shard().groups["g"].roster.members
+    assert not node.shard().groups["g"].members
 
 
 def test_records_of_other_kinds_are_passed_over(node: GroupNode) -> None:
@@ -162,23 +162,23 @@ def test_replaying_the_log_of_any_history_gives_the_same_state(seed: int) -> Non
     for _ in range(40):
         group = draw.choice(groups)
         present = node.shard().classic.get(group)
-        roster = list(present.roster.members) if present else []
+        members = list(present.members) if present else []
         match draw.randrange(8):
             case 0 | 1:
                 node.member(group)
-            case 2 if roster:
-                node.send(join_request(group, draw.choice(roster)))
-            case 3 | 4 if present and roster:
-                parts = {name: draw.randbytes(3) for name in roster}
-                leader = present.roster.leader or ""
+            case 2 if members:
+                node.send(join_request(group, draw.choice(members)))
+            case 3 | 4 if present and members:
+                parts = {name: draw.randbytes(3) for name in members}
+                leader = present.leader or ""
                 node.send(sync_request(group, leader, present.generation, parts))
             case 5:
-                name = draw.choice([*roster, ""])
+                name = draw.choice([*members, ""])
                 generation = present.generation if present and name else -1
                 offsets = {("t", draw.randrange(3)): draw.randrange(1000)}
                 node.send(commit_request(offsets, group, name, generation))
-            case 6 if roster:
-                node.send(leave_request(group, draw.choice(roster)))
+            case 6 if members:
+                node.send(leave_request(group, draw.choice(members)))
             case 7:
                 if draw.random() < 0.5:
                     node.advance(draw.randrange(SESSION_MS))

@@ -135,23 +135,23 @@ def test_compaction_at_any_moment_of_any_history_changes_nothing(seed: int) -> N
     for _ in range(60):
         group = draw.choice(["a", "b", "c"])
         present = node.shard().classic.get(group)
-        roster = list(present.roster.members) if present else []
+        members = list(present.members) if present else []
         match draw.randrange(9):
             case 0 | 1:
                 node.member(group)
-            case 2 if roster:
-                node.send(join_request(group, draw.choice(roster)))
-            case 3 if present and roster:
-                parts = {name: draw.randbytes(3) for name in roster}
-                leader = present.roster.leader or ""
+            case 2 if members:
+                node.send(join_request(group, draw.choice(members)))
+            case 3 if present and members:
+                parts = {name: draw.randbytes(3) for name in members}
+                leader = present.leader or ""
                 node.send(sync_request(group, leader, present.generation, parts))
             case 4 | 5:
-                name = draw.choice([*roster, ""])
+                name = draw.choice([*members, ""])
                 generation = present.generation if present and name else -1
                 offsets = {("t", draw.randrange(3)): draw.randrange(1000)}
                 node.send(commit_request(offsets, group, name, generation))
-            case 6 if roster:
-                node.send(leave_request(group, draw.choice(roster)))
+            case 6 if members:
+                node.send(leave_request(group, draw.choice(members)))
             case 7:
                 node.advance(draw.choice([10, SESSION_MS, 5 * MINUTE_MS, DAY_MS]))
                 if draw.random() < 0.3:

@@ -32,6 +32,7 @@ from mockbroker.core.groups.events import (
     Tick,
     Unload,
 )
+from mockbroker.core.groups.machine import handle
 from mockbroker.core.groups.states import TRANSITIONS, State
 from mockbroker_protocol import ErrorCode
 
@@ -55,14 +56,14 @@ class World:
     def send(self, client: Client, event_type: type, **fields: Any) -> None:
         self.asked += 1
         self.waiting[self.asked] = client
-        self.perform(event_type(slot=self.asked, **fields))
+        self.perform(event_type(callback=self.asked, **fields))
 
     def perform(self, event: Any) -> None:
-        for effect in self.group.handle(event, self.now_ms):
+        for effect in handle(self.group, event, self.now_ms):
             if isinstance(effect, Reply):
-                assert isinstance(effect.slot, int)
-                client = self.waiting.pop(effect.slot)  # KeyError: answered twice
-                client.answered(effect.slot, effect.result)
+                assert isinstance(effect.callback, int)
+                client = self.waiting.pop(effect.callback)  # KeyError: answered twice
+                client.answered(effect.callback, effect.result)
             elif isinstance(effect, Persist):
                 self.perform(Persisted(effect, ErrorCode.NONE))
             elif isinstance(effect, Moved):
@@ -73,14 +74,14 @@ class World:
         self.check()
 
     def check(self) -> None:
-        group, roster = self.group, self.group.roster
-        members = roster.members.values()
-        assert roster.awaiting_join == sum(m.join_slot is not None for m in members)
-        assert (group.state in (State.EMPTY, State.DEAD)) <= (not roster.awaiting_join)
-        assert all(m.sync_slot is None for m in members) or group.state is State.COMPLETING
-        assert (roster.leader in roster.members) == bool(roster.members)
-        assert set(group.pending_sync) <= set(roster.members)
-        assert not set(roster.pending) & set(roster.members)
+        group = self.group
+        members = group.members.values()
+        assert group.members_awaiting_join == sum(m.join_callback is not None for m in members)
+        assert (group.state in (State.EMPTY, State.DEAD)) <= (not group.members_awaiting_join)
+        assert all(m.sync_callback is None for m in members) or group.state is State.COMPLETING
+        assert (group.leader in group.members) == bool(group.members)
+        assert set(group.pending_sync_members) <= set(group.members)
+        assert not set(group.pending_join_members) & set(group.members)
 
     def owns(self, member_id: str, generation: int, partitions: bytes) -> None:
         owned = self.owned.setdefault(generation, {})
@@ -109,7 +110,7 @@ class Client:
         self.step = "join"
         self.listing: tuple[str, ...] = ()
         self.leads = False
-        self.slot = 0
+        self.callback = 0
 
     def act(self) -> None:
         if self.step == "wait":
@@ -119,7 +120,7 @@ class Client:
     def join(self) -> None:
         self.lives += 1
         self.step = "wait"
-        self.slot = self.world.asked + 1
+        self.callback = self.world.asked + 1
         self.world.send(
             self,
             Join,
@@ -139,7 +140,7 @@ class Client:
                 mine = range(number, PARTITIONS, len(self.listing))
                 assignments[member] = bytes(mine)
         self.step = "wait"
-        self.slot = self.world.asked + 1
+        self.callback = self.world.asked + 1
         self.world.send(
             self,
             Sync,
@@ -150,7 +151,7 @@ class Client:
         )
 
     def beat(self) -> None:
-        self.slot = self.world.asked + 1
+        self.callback = self.world.asked + 1
         self.world.send(
             self,
             Heartbeat,
@@ -162,7 +163,7 @@ class Client:
     def leave(self) -> None:
         if self.member_id:
             leaver = Leaver(self.member_id, self.instance_id)
-            self.slot = 0
+            self.callback = 0
             self.world.send(self, Leave, members=(leaver,))
         self.reset()
 
@@ -175,8 +176,8 @@ class Client:
         if self.step == "wait" and self.generation >= 0:
             self.sync()
 
-    def answered(self, slot: int, result: Any) -> None:
-        if slot != self.slot:
+    def answered(self, callback: int, result: Any) -> None:
+        if callback != self.callback:
             return  # a former self, or a request given up
         if isinstance(result, JoinResult):
             self.joined(result)
@@ -254,7 +255,7 @@ def test_a_group_left_in_peace_becomes_stable(seed: int, delay_ms: int) -> None:
         world.advance(1_000)
     assert world.group.state is State.STABLE
     assert all(client.step == "beat" for client in world.clients)
-    assignments = [m.assignment for m in world.group.roster.members.values()]
+    assignments = [m.assignment for m in world.group.members.values()]
     assert sorted(b"".join(assignments)) == list(range(PARTITIONS))
     assert not world.waiting
 

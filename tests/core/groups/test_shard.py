@@ -61,7 +61,7 @@ def test_the_timer_follows_the_earliest_deadline(node: GroupNode) -> None:
     node.stable()
     short = node.ask(join_request(session_timeout_ms=6_000)).member_id
     node.advance(6_000)
-    assert short not in node.shard().groups["g"].roster.pending
+    assert short not in node.shard().groups["g"].pending_join_members
     node.advance(SESSION_MS - 6_000)
     assert node.shard().groups["g"].state.value == "Empty"
 

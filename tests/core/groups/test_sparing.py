@@ -20,20 +20,20 @@ def node() -> GroupNode:
     return GroupNode()
 
 
-def spare(node: GroupNode, *connected: str) -> None:
+def advance_clock(node: GroupNode, *connected: str) -> None:
     group = node.shard().groups["g"]
-    group.spare(lambda member: member in connected, HOUR_MS, node.now_ms)
+    group.extend_deadlines(lambda member: member in connected, HOUR_MS, node.now_ms)
 
 
 def members(node: GroupNode) -> list[str]:
-    return list(node.shard().groups["g"].roster.members)
+    return list(node.shard().groups["g"].members)
 
 
 def test_a_session_that_is_renewed_on_the_way_lasts_as_long_as_one_that_is_not(
     node: GroupNode,
 ) -> None:
     (member,) = node.stable()
-    spare(node, member)
+    advance_clock(node, member)
     node.advance(HOUR_MS // 2)
     node.ask(heartbeat_request("g", member, 1))
     node.advance(HOUR_MS // 2 + SESSION_MS - 1)
@@ -46,20 +46,20 @@ def test_a_rebalance_that_begins_on_the_way_waits_for_the_members_that_are_there
     node: GroupNode,
 ) -> None:
     there, gone = node.stable(count=2)
-    spare(node, there)
+    advance_clock(node, there)
     node.advance(HOUR_MS)
     assert members(node) == [there], "the other one's session ended"
     group = node.shard().groups["g"]
     assert group.state.value == "PreparingRebalance"
     node.send(join_request("g", there))
     assert group.state.value == "CompletingRebalance"
-    assert gone not in group.roster.members
+    assert gone not in group.members
 
 
 def test_a_rebalance_under_way_waits_longer(node: GroupNode) -> None:
     first, second = node.stable(count=2)
     newcomer = node.member()
-    spare(node, first, second, newcomer)
+    advance_clock(node, first, second, newcomer)
     node.advance(HOUR_MS)
     assert set(members(node)) == {first, second, newcomer}
     for member in (first, second):
@@ -73,7 +73,7 @@ def test_the_first_rebalance_of_a_group_takes_its_delay_and_no_longer() -> None:
     node = GroupNode(configs={"group.initial.rebalance.delay.ms": "3000"})
     given = node.ask(join_request()).member_id
     waiting = node.send(join_request("g", given))
-    spare(node, given)
+    advance_clock(node, given)
     node.advance(2_999)
     assert waiting.parked
     node.advance(1)
@@ -82,6 +82,6 @@ def test_the_first_rebalance_of_a_group_takes_its_delay_and_no_longer() -> None:
 
 def test_nobody_waits_for_those_who_are_gone(node: GroupNode) -> None:
     node.stable()
-    spare(node)
+    advance_clock(node)
     node.advance(SESSION_MS)
     assert members(node) == []

@@ -10,7 +10,7 @@ from mockbroker.core.txn.events import Expire, Forget, Loaded
 from mockbroker.core.txn.machine import COMPLETION_RETRY_MS
 from mockbroker.core.txn.states import ANSWERS, State, TxnRequest, TxnStep
 from mockbroker_protocol import ErrorCode
-from tests.support.txn_play import PRODUCER_ID, SPARE_ID, START_MS, T0, T1, Play, image
+from tests.support.txn_play import NEW_PRODUCER_ID, PRODUCER_ID, START_MS, T0, T1, Play, image
 
 E = ErrorCode
 EVERY_CELL = [(state, ask) for state in State for ask in TxnRequest]
@@ -73,9 +73,9 @@ def test_while_a_move_is_pending_the_next_one_is_refused(state: State, ask: TxnR
     if state in (State.PREPARE_COMMIT, State.PREPARE_ABORT):
         play.tell(Loaded())
     elif state is State.ONGOING:
-        play.add(T1, slot="first")
+        play.add(T1, callback="first")
     else:
-        play.init(slot="first")
+        play.init(callback="first")
     assert play.id.pending is not None
     answer = put(play, ask)
     if ask is TxnRequest.VERIFY:
@@ -127,13 +127,13 @@ def test_a_new_id_takes_whatever_the_producer_says_it_was() -> None:
 def test_who_has_used_up_the_epochs_gets_another_producer_id(identity: tuple[int, int]) -> None:
     play = Play(image(epoch=32_766, last_epoch=32_765))
     answer = play.init(*identity)
-    assert (answer.error, answer.producer_id, answer.epoch) == (E.NONE, SPARE_ID, 0)
+    assert (answer.error, answer.producer_id, answer.epoch) == (E.NONE, NEW_PRODUCER_ID, 0)
     # A retry by the former id is known by its exhausted epoch.
     again = play.init(PRODUCER_ID, 32_766)
     if identity[0] < 0:
         assert again.error is E.PRODUCER_FENCED
     else:
-        assert (again.producer_id, again.epoch) == (SPARE_ID, 0)
+        assert (again.producer_id, again.epoch) == (NEW_PRODUCER_ID, 0)
 
 
 def test_an_exhausted_epoch_is_not_raised_for_who_names_another() -> None:
@@ -217,10 +217,10 @@ def test_at_the_last_epoch_an_end_hands_over_to_another_producer_id() -> None:
     """The markers go out with 32767, which no producer ever has."""
     play = Play(image(State.ONGOING, epoch=32_766))
     answer = play.end(version=2)
-    assert (answer.producer_id, answer.epoch) == (SPARE_ID, 0)
+    assert (answer.producer_id, answer.epoch) == (NEW_PRODUCER_ID, 0)
     assert (play.markers[0].producer_id, play.markers[0].epoch) == (PRODUCER_ID, 32_767)
     play.mark()
-    assert (play.id.producer_id, play.id.epoch) == (SPARE_ID, 0)
+    assert (play.id.producer_id, play.id.epoch) == (NEW_PRODUCER_ID, 0)
     retry = {"producer_id": PRODUCER_ID, "epoch": 32_766, "version": 2}
     assert play.end(**retry) == answer
     assert play.end(committed=False, **retry).error is E.INVALID_TXN_STATE
@@ -303,14 +303,14 @@ def test_after_a_timeout_a_producer_of_tv2_may_abort_but_not_commit() -> None:
 def test_a_timeout_at_the_last_epoch_hands_over_to_another_producer_id() -> None:
     play = Play(image(State.ONGOING, epoch=32_766))
     play.tick(60_001).mark()
-    assert (play.id.producer_id, play.id.epoch) == (SPARE_ID, 0)
+    assert (play.id.producer_id, play.id.epoch) == (NEW_PRODUCER_ID, 0)
 
 
 def test_below_tv2_a_fence_at_the_last_epoch_leaves_an_epoch_that_nobody_is_given() -> None:
     play = Play(image(State.ONGOING, epoch=32_766, version=0))
     play.tick(60_001, version=1).mark()
     assert (play.id.producer_id, play.id.epoch) == (PRODUCER_ID, 32_767)
-    assert (play.init(version=1).producer_id, play.id.epoch) == (SPARE_ID, 0)
+    assert (play.init(version=1).producer_id, play.id.epoch) == (NEW_PRODUCER_ID, 0)
 
 
 def test_a_fence_that_cannot_be_stored_is_not_raised_twice() -> None:

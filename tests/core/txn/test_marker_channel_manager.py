@@ -111,7 +111,7 @@ def test_what_is_lost_is_sent_again(lost: str) -> None:
     node.advance(60_000)
     assert p.state == "CompleteCommit"
     assert node.words() == ["v", "COMMIT"] + ["COMMIT"] * (lost == "drop_reply")
-    assert p.node.cluster.brokers[p.broker].transactions.markers.under_way == {}
+    assert p.node.cluster.brokers[p.broker].transactions.markers.pending_markers == {}
 
 
 def test_a_link_that_is_cut_holds_the_end_until_it_heals() -> None:
@@ -246,7 +246,7 @@ def test_a_marker_that_is_refused_for_good_is_not_sent_again() -> None:
     partition.log.producers.entries[p.pid].coordinator_epoch = 9
     node.advance(120_000)
     assert (p.state, node.words()) == ("PrepareCommit", ["v"])
-    assert node.cluster.brokers[1].transactions.markers.under_way == {}
+    assert node.cluster.brokers[1].transactions.markers.pending_markers == {}
 
 
 def test_without_enough_replicas_the_leader_is_asked_again() -> None:
@@ -270,10 +270,10 @@ def test_nothing_is_left_on_its_way_when_the_coordinator_moves() -> None:
     far_leader(node, p)
     open_and_end(p)
     sender = node.cluster.brokers[p.broker].transactions.markers
-    assert len(sender.under_way) == 1
+    assert len(sender.pending_markers) == 1
     node.cluster.stop_broker(p.broker, "unclean")
     node.advance(61_000)
-    assert sender.under_way == {}
+    assert sender.pending_markers == {}
     # What the dead broker had sent arrives; the next coordinator cannot know, and sends it too.
     assert node.words() == ["v", "COMMIT", "COMMIT"]
 

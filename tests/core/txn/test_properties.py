@@ -10,7 +10,7 @@ from mockbroker.core.txn.events import Loaded
 from mockbroker.core.txn.machine import TransactionalId
 from mockbroker.core.txn.states import TRANSITIONS, State
 from mockbroker_protocol import ErrorCode
-from tests.support.txn_play import SPARE_ID, T0, T1, Play, image
+from tests.support.txn_play import NEW_PRODUCER_ID, T0, T1, Play, image
 
 VERSIONS = st.sampled_from((0, 2))
 EPOCHS = st.integers(-1, 1)  # from the present one
@@ -26,7 +26,7 @@ class AnId(RuleBasedStateMachine):
         self.play.storing = False
         self.slots = 0
 
-    def slot(self) -> int:
+    def callback(self) -> int:
         self.slots += 1
         return self.slots
 
@@ -34,12 +34,12 @@ class AnId(RuleBasedStateMachine):
     def init(self, known: bool, epoch: int, version: int) -> None:
         txn = self.play.id
         identity = (txn.producer_id, txn.epoch + epoch) if known else (-1, -1)
-        self.play.init(*identity, version=version, slot=self.slot())
+        self.play.init(*identity, version=version, callback=self.callback())
 
     @rule(epoch=EPOCHS, partition=st.sampled_from((T0, T1)), version=VERSIONS)
     def add(self, epoch: int, partition: tuple[str, int], version: int) -> None:
         self.play.add(
-            partition, epoch=self.play.id.epoch + epoch, version=version, slot=self.slot()
+            partition, epoch=self.play.id.epoch + epoch, version=version, callback=self.callback()
         )
 
     @rule(epoch=EPOCHS, committed=st.booleans(), version=VERSIONS)
@@ -48,7 +48,7 @@ class AnId(RuleBasedStateMachine):
             committed=committed,
             version=version,
             epoch=self.play.id.epoch + epoch,
-            slot=self.slot(),
+            callback=self.callback(),
         )
 
     @precondition(lambda self: self.play.waiting)
@@ -89,7 +89,7 @@ class AnId(RuleBasedStateMachine):
         assert 0 <= self.play.id.epoch <= 32_767
         epochs: dict[int, int] = {}
         for stored in self.play.stored:
-            if stored is not None and stored.producer_id != SPARE_ID:  # handed out again and again
+            if stored is not None and stored.producer_id != NEW_PRODUCER_ID:
                 assert stored.epoch >= epochs.get(stored.producer_id, 0)
                 epochs[stored.producer_id] = stored.epoch
 

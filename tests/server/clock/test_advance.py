@@ -52,11 +52,7 @@ def group_members(kafka: Cluster) -> list[str]:
             for broker in cluster.brokers.values()
             for shard in broker.groups.shards()
             for group in shard.groups.values()
-            for member in (
-                group.roster.members.values()
-                if hasattr(group, "roster")
-                else group.members.values()
-            )
+            for member in (group.members.values())
         )
     )
 

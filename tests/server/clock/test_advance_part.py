@@ -32,7 +32,7 @@ def reader(kafka: Cluster, group: str) -> Consumer:
 def members(kafka: Cluster, group: str) -> int:
     return kafka.call(
         lambda cluster: sum(
-            len(shard.groups[group].roster.members)
+            len(shard.groups[group].members)
             for shard in cluster.brokers[1].groups.shards()
             if group in shard.groups
         )

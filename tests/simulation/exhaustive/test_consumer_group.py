@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker.core.groups.consumer import reconcile
+from mockbroker.core.groups.consumer import classic, heartbeat, reconcile
 from mockbroker.core.groups.consumer.group import ConsumerGroup
-from mockbroker.core.groups.consumer.leaving import ConsumerGroupLeaving
 from mockbroker.core.groups.consumer.states import GroupState, MemberState
-from mockbroker.core.groups.consumer.steps import ConsumerGroupSteps
 from mockbroker.simulation.exhaustive.consumer_group import ConsumerGroupWorld
 from mockbroker.simulation.exhaustive.explorer import Counterexample, explore
 
@@ -49,18 +47,19 @@ def test_a_revocation_that_nobody_waits_for_is_found(monkeypatch: pytest.MonkeyP
 
 
 def test_a_member_that_may_take_its_time_to_revoke_is_found(monkeypatch: pytest.MonkeyPatch):
-    submit = ConsumerGroupLeaving._submit
+    submit = heartbeat.submit
 
-    def without_timers(self: ConsumerGroupLeaving, draft, answer) -> None:
-        draft.timers = [timer for timer in draft.timers if timer.kind.name == "SESSION"]
-        submit(self, draft, answer)
+    def without_timers(group: ConsumerGroup, update, answer) -> None:
+        update.timers = [timer for timer in update.timers if timer.kind.name == "SESSION"]
+        submit(group, update, answer)
 
-    monkeypatch.setattr(ConsumerGroup, "_submit", without_timers)
+    for module in (heartbeat, classic):
+        monkeypatch.setattr(module, "submit", without_timers)
     assert counterexample(4, EMPTY).violation == "a wait for a member has an end"
 
 
 def test_epochs_that_are_not_checked_are_found(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(ConsumerGroupSteps, "_check_epoch", staticmethod(lambda *_: None))
+    monkeypatch.setattr(heartbeat, "_check_epoch", lambda *_: None)
     found = counterexample(2, EMPTY)
     assert found.violation == "an epoch that nobody was told is fenced"
 
@@ -68,9 +67,9 @@ def test_epochs_that_are_not_checked_are_found(monkeypatch: pytest.MonkeyPatch):
 def test_a_group_that_never_comes_to_rest_is_found(monkeypatch: pytest.MonkeyPatch):
     """Each state is fine; only that it stays so for ever shows when all is left in peace."""
 
-    def never(self: ConsumerGroupSteps, now_ms: int) -> bool:
-        return self.assignment_timestamp_ms == 0
+    def never(group: ConsumerGroup, now_ms: int) -> bool:
+        return group.assignment_timestamp_ms == 0
 
-    monkeypatch.setattr(ConsumerGroup, "_may_assign", never)
+    monkeypatch.setattr(heartbeat, "_may_assign", never)
     found = counterexample(2, EMPTY, settle_every=1)
     assert found.violation.startswith("a group in peace becomes Stable")

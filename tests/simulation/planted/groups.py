@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from mockbroker.core.groups import loader
-from mockbroker.core.groups.base import ClassicGroupBase
+from mockbroker.core.groups import loader, machine, rebalance
 from mockbroker.core.groups.classic import ClassicGroup
 from mockbroker.core.groups.consumer import reconcile
-from mockbroker.core.groups.consumer.base import ConsumerGroupBase
-from mockbroker.core.groups.members import Roster
-from mockbroker.core.groups.rebalance import ClassicGroupRebalance
+from mockbroker.core.groups.consumer.group import ConsumerGroup
 from mockbroker.core.groups.shard import GroupShard
 from tests.simulation.planted.planting import Planting, planted, rewritten
 
@@ -16,25 +13,25 @@ from tests.simulation.planted.planting import Planting, planted, rewritten
 @planted("A new generation has the number of the one before.")
 def generation_stays() -> Planting:
     return rewritten(
-        ClassicGroupRebalance._complete_join,
-        "self.generation += 1",
-        "self.generation = max(self.generation, 1)",
+        rebalance._complete_join,
+        "group.generation += 1",
+        "group.generation = max(group.generation, 1)",
     )
 
 
 @planted("Assignments that belong to an earlier generation are taken.")
 def late_assignments_count() -> Planting:
     return rewritten(
-        ClassicGroupRebalance._check_sync,
-        "if sync.generation != self.generation:",
-        "if sync.generation > self.generation:",
+        rebalance._check_sync,
+        "if sync.generation != group.generation:",
+        "if sync.generation > group.generation:",
     )
 
 
 @planted("A member of an earlier generation may commit.")
 def late_commits_count() -> Planting:
     return rewritten(
-        ClassicGroupBase.check_commit,
+        ClassicGroup.check_commit,
         "if generation != self.generation:",
         "if generation > self.generation:",
     )
@@ -43,31 +40,33 @@ def late_commits_count() -> Planting:
 @planted("Members that have not joined in time stay in the group.")
 def absent_members_stay() -> Planting:
     return rewritten(
-        ClassicGroupRebalance._complete_join,
-        "if member.join_slot is None and member.instance_id is None:",
-        "if member.join_slot is None and member.instance_id is not None:",
+        rebalance._complete_join,
+        "if member.join_callback is None and member.instance_id is None:",
+        "if member.join_callback is None and member.instance_id is not None:",
     )
 
 
 @planted("A group with a leader that is gone gets no other one.")
 def leader_is_not_replaced() -> Planting:
-    return rewritten(Roster.remove, "self.leader = next(iter(self.members), None)", "pass")
+    return rewritten(
+        ClassicGroup.remove_member, "self.leader = next(iter(self.members), None)", "pass"
+    )
 
 
 @planted("Followers that wait for their assignment are not answered.")
 def followers_get_no_assignment() -> Planting:
     return rewritten(
-        ClassicGroupRebalance._propagate_assignment,
-        "if slot is not None:",
-        "if slot is not None and self.roster.leader == member.member_id:",
+        rebalance._propagate_assignment,
+        "if callback is not None:",
+        "if callback is not None and group.leader == member.member_id:",
     )
 
 
 @planted("A rebalance does not tell those who wait for an assignment.")
 def rebalance_leaves_syncs_waiting() -> Planting:
     return rewritten(
-        ClassicGroupRebalance._prepare_rebalance,
-        "self._propagate_assignment({}, ErrorCode.REBALANCE_IN_PROGRESS, now_ms)",
+        rebalance.prepare_rebalance,
+        "_propagate_assignment(group, {}, ErrorCode.REBALANCE_IN_PROGRESS, now_ms)",
         "pass",
     )
 
@@ -75,8 +74,8 @@ def rebalance_leaves_syncs_waiting() -> Planting:
 @planted("The session of a member that is gone never ends.")
 def sessions_never_end() -> Planting:
     return rewritten(
-        ClassicGroupRebalance._on_tick,
-        "self._on_session_end(timer, now_ms)",
+        rebalance.on_tick,
+        "_on_session_end(group, timer, now_ms)",
         "continue",
     )
 
@@ -84,8 +83,8 @@ def sessions_never_end() -> Planting:
 @planted("Members that do not send SyncGroup are waited for without end.")
 def sync_has_no_deadline() -> Planting:
     return rewritten(
-        ClassicGroupRebalance._complete_join,
-        "self._sync_deadline_ms = self._timer_start_ms(now_ms) + roster.rebalance_timeout_ms()",
+        rebalance._complete_join,
+        "group.sync_deadline_ms = group.timer_start_ms(now_ms) + group.rebalance_timeout_ms()",
         "pass",
     )
 
@@ -93,8 +92,8 @@ def sync_has_no_deadline() -> Planting:
 @planted("A join phase with members that do not come back has no end.")
 def join_has_no_deadline() -> Planting:
     return rewritten(
-        ClassicGroupRebalance._prepare_rebalance,
-        "self._join_deadline_ms = self._timer_start_ms(now_ms) + timeout_ms",
+        rebalance.prepare_rebalance,
+        "group.join_deadline_ms = group.timer_start_ms(now_ms) + timeout_ms",
         "pass",
     )
 
@@ -102,35 +101,35 @@ def join_has_no_deadline() -> Planting:
 @planted("A member's assignment is stored, and then told under the generation after it.")
 def stored_assignments_of_the_past() -> Planting:
     return rewritten(
-        ClassicGroupRebalance._on_assignment_persisted,
-        "persist.image.generation == self.generation and self.state is State.COMPLETING",
-        "self.state is State.COMPLETING",
+        rebalance.on_assignment_persisted,
+        "persist.image.generation == group.generation and group.state is State.COMPLETING",
+        "group.state is State.COMPLETING",
     )
 
 
 @planted("The former self of a static member goes on unfenced.")
 def static_members_are_not_fenced() -> Planting:
     return rewritten(
-        ClassicGroupBase.validate_member,
-        "if holder != member_id:",
-        "if holder != member_id and False:",
+        ClassicGroup.validate_member,
+        "if owner != member_id:",
+        "if owner != member_id and False:",
     )
 
 
 @planted("What a static member waits for stays unanswered when its next self comes.")
 def replaced_member_is_not_answered() -> Planting:
     return rewritten(
-        ClassicGroup._replace_static,
-        "self._fail_waiting_requests(old, ErrorCode.FENCED_INSTANCE_ID, old_id)",
-        "old.join_slot = old.sync_slot = None",
+        machine._replace_static,
+        "group.fail_waiting_requests(old, ErrorCode.FENCED_INSTANCE_ID, old_id)",
+        "old.join_callback = old.sync_callback = None",
     )
 
 
 @planted("When the coordinator moves, members that wait are not answered.")
 def unloading_leaves_members_waiting() -> Planting:
     return rewritten(
-        ClassicGroup._on_unload,
-        "self._fail_waiting_requests(member, unload.error, member.member_id)",
+        machine._on_unload,
+        "group.fail_waiting_requests(member, unload.error, member.member_id)",
         "pass",
     )
 
@@ -156,7 +155,7 @@ def revoking_is_not_awaited() -> Planting:
 @planted("What a consumer has given up is still taken for owned.")
 def revoked_stays_owned() -> Planting:
     return rewritten(
-        ConsumerGroupBase._update_indexes,
+        ConsumerGroup._update_indexes,
         "self._remove_partition_epochs(old.revoking, old.epoch)",
         "pass",
     )
@@ -165,7 +164,7 @@ def revoked_stays_owned() -> Planting:
 @planted("What a consumer has still to give up is taken for free.")
 def revoking_counts_as_free() -> Planting:
     return rewritten(
-        ConsumerGroupBase._update_indexes,
+        ConsumerGroup._update_indexes,
         "self._add_partition_epochs(new.revoking, new.epoch)",
         "pass",
     )

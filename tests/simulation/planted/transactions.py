@@ -59,7 +59,7 @@ def loading_aborts() -> Planting:
 def no_timeout() -> Planting:
     return rewritten(
         TransactionalId._on_tick,
-        "self._fence(tick, tick.server_version, tick.spare_id, now_ms)",
+        "self._fence(tick, tick.server_version, tick.new_producer_id, now_ms)",
         "pass",
     )
 
@@ -87,7 +87,7 @@ def ends_do_not_raise_the_epoch() -> Planting:
 def start_ends_nothing() -> Planting:
     return rewritten(
         TransactionalId._on_init,
-        "answer = self._fence(init, init.server_version, init.spare_id, now_ms)",
+        "answer = self._fence(init, init.server_version, init.new_producer_id, now_ms)",
         "answer = self._renew(init, now_ms)",
     )
 
@@ -124,21 +124,21 @@ def markers_do_not_follow_leaders() -> Planting:
 @planted("A marker that a leader has refused counts as written.")
 def refused_markers_count() -> Planting:
     return rewritten(
-        TransactionMarkerChannelManager.answered, "self.retry(errand)", "self._done(errand)"
+        TransactionMarkerChannelManager.answered, "self.retry(pending)", "self._done(pending)"
     )
 
 
 @planted("A marker whose answer was lost is not sent again.")
 def lost_markers_stay_lost() -> Planting:
-    return rewritten(TransactionMarkerChannelManager._on_sweep, "self._set_out(errand)", "continue")
+    return rewritten(TransactionMarkerChannelManager._on_sweep, "self._send(pending)", "continue")
 
 
 @planted("A marker that is lost on its way is forgotten.")
 def unsent_markers_are_forgotten() -> Planting:
     return rewritten(
         MarkerHop.unreached,
-        "self._markers.retry(self.errand)",
-        "self._markers.under_way.pop(self.errand, None)",
+        "self._markers.retry(self.pending)",
+        "self._markers.pending_markers.pop(self.pending, None)",
     )
 
 

@@ -1,10 +1,9 @@
 """The events, effects and stored changes of a consumer group.
 
-All are frozen. A group never changes its state by itself: it works out *changes*, each of which is
-one record of `__consumer_offsets`, and asks for them to be stored. Once they are, they are applied;
-applying the same changes in the same order is also how a group is read back from the log. Slots are
-those of `groups.events`; JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members arrive
-as the events of that module.
+All are frozen. The machine of a group computes *changes*; each is one record of
+`__consumer_offsets`. A Store effect requests that they are stored, and stored changes are applied.
+Loading applies the same changes in the same order. Callbacks are those of `groups.events`.
+JoinGroup, SyncGroup, Heartbeat and LeaveGroup of classic members are the events of that module.
 """
 
 from __future__ import annotations
@@ -24,13 +23,12 @@ from mockbroker_protocol import ErrorCode
 
 
 class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
-    """ConsumerGroupHeartbeat of a member that joins (epoch 0) or stays. What is None is unchanged.
+    """ConsumerGroupHeartbeat of a member that joins (epoch 0) or stays. None is "unchanged".
 
-    `reported` are the partitions the member owns. The member id is never empty: whoever sends the
-    event has drawn one.
+    `reported` are the partitions that the member owns. The member id is never empty.
     """
 
-    slot: object
+    callback: object
     member_id: str
     epoch: int
     instance_id: str | None = None
@@ -45,16 +43,16 @@ class ConsumerHeartbeat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConsumerLeave(msgspec.Struct, frozen=True, kw_only=True):
-    """ConsumerGroupHeartbeat with epoch -1: gone, or -2: a static member that may come back."""
+    """ConsumerGroupHeartbeat with epoch -1, or -2 of a static member that may return."""
 
-    slot: object
+    callback: object
     member_id: str
     epoch: int
     instance_id: str | None = None
 
 
 class RegexesResolved(msgspec.Struct, frozen=True):
-    """What ResolveRegexes asked for: the topics of each regex, as of a version of the metadata."""
+    """The result of ResolveRegexes: the topics of each regex, in a version of the metadata."""
 
     topics: Mapping[str, frozenset[str]]
     version: int
@@ -62,7 +60,7 @@ class RegexesResolved(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What a Store effect asked for is in the log, or is not, because of `error`."""
+    """The outcome of a Store effect: stored, or failed with `error`."""
 
     store: Store
     error: ErrorCode
@@ -72,7 +70,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class GroupChange(msgspec.Struct, frozen=True):
-    """The group epoch, and a hash of the metadata of all subscribed topics. None: it is gone."""
+    """The group epoch, and a hash of the metadata of all subscribed topics. None: deleted."""
 
     epoch: int | None
     metadata_hash: int = 0
@@ -83,21 +81,21 @@ class SubscriptionMetadataGone(msgspec.Struct, frozen=True):
 
 
 class MemberChange(msgspec.Struct, frozen=True):
-    """Everything about a member but its epochs and partitions. None: it is gone."""
+    """A member without its epochs and partitions. None: removed."""
 
     member_id: str
     member: ConsumerMember | None
 
 
 class TargetEpochChange(msgspec.Struct, frozen=True):
-    """The assignment epoch, and when the assignor finished. None: there is no target any more."""
+    """The assignment epoch, and when the assignor finished. None: the target is removed."""
 
     epoch: int | None
     timestamp_ms: int = 0
 
 
 class TargetChange(msgspec.Struct, frozen=True):
-    """What a member is to own in the end. None: it is gone."""
+    """A member's target assignment. None: removed."""
 
     member_id: str
     target: Mapping[bytes, frozenset[int]] | None
@@ -114,14 +112,14 @@ class Current(msgspec.Struct, frozen=True):
 
 
 class CurrentChange(msgspec.Struct, frozen=True):
-    """What a member owns now. None: it is gone."""
+    """A member's current assignment. None: removed."""
 
     member_id: str
     current: Current | None
 
 
 class ResolvedRegex(msgspec.Struct, frozen=True):
-    """The topics a regex stands for, as of a version of the metadata."""
+    """The topics that match a regex, in a version of the metadata."""
 
     topics: frozenset[str]
     version: int
@@ -129,7 +127,7 @@ class ResolvedRegex(msgspec.Struct, frozen=True):
 
 
 class RegexChange(msgspec.Struct, frozen=True):
-    """What a regex stands for. None: nobody subscribes to it any more."""
+    """The topics of a regex. None: no member subscribes to it."""
 
     regex: str
     resolved: ResolvedRegex | None
@@ -157,13 +155,13 @@ _VALUE_FIELDS: dict[type, str] = {
 
 
 def is_tombstone(change: Change) -> bool:
-    """Whether the change says that something is gone."""
+    """Whether the record of the change is a tombstone."""
     field = _VALUE_FIELDS.get(type(change))
     return field is None or getattr(change, field) is None
 
 
 def current_change(member: ConsumerMember) -> CurrentChange:
-    """The change that writes down a member's epochs and partitions."""
+    """The change with a member's epochs and partitions."""
     current = Current(
         member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking
     )
@@ -171,7 +169,7 @@ def current_change(member: ConsumerMember) -> CurrentChange:
 
 
 def removal(member_id: str) -> tuple[Change, ...]:
-    """The changes that end a member."""
+    """The changes that remove a member."""
     return (
         CurrentChange(member_id, None),
         TargetChange(member_id, None),
@@ -183,19 +181,19 @@ def removal(member_id: str) -> tuple[Change, ...]:
 
 
 class TimerKind(Enum):
-    """Why a member may be sent away: each member has at most one timer of a kind."""
+    """Why a member may be fenced. Each member has at most one timer of a kind."""
 
-    SESSION = "it has been silent for too long"
-    REBALANCE = "it did not give partitions up in time"
-    JOIN = "a classic member did not join again in time"
-    SYNC = "a classic member did not fetch its assignment in time"
+    SESSION = "no heartbeat within its session timeout"
+    REBALANCE = "no revocation within its rebalance timeout"
+    JOIN = "no JoinGroup of a classic member in time"
+    SYNC = "no SyncGroup of a classic member in time"
 
 
 class SetTimer(msgspec.Struct, frozen=True):
-    """Have a timer of a member end at `deadline_ms`; None: never.
+    """Set a timer of a member to `deadline_ms`, or cancel it (None).
 
-    `member_epoch`, if given: only if the member is still at that epoch then. `keep`: not if the
-    timer runs already.
+    With `member_epoch` the timer counts only while the member is at that epoch. With `keep` a timer
+    that runs is not changed.
     """
 
     kind: TimerKind
@@ -206,10 +204,10 @@ class SetTimer(msgspec.Struct, frozen=True):
 
 
 class Store(msgspec.Struct, frozen=True, kw_only=True):
-    """Store the changes as one batch and say how it went with a Stored event.
+    """Store the changes as one batch and report the outcome with a Stored event.
 
-    `answer` is due once they are stored, `timers` are set then. If nobody waits for an answer and
-    storing fails, `retry` is set instead.
+    Once they are stored, `answer` is sent and `timers` are set. If a write without an answer fails,
+    `retry` is set.
     """
 
     changes: tuple[Change, ...]
@@ -219,16 +217,16 @@ class Store(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResolveRegexes(msgspec.Struct, frozen=True):
-    """Look up the topics that match and say so with a RegexesResolved event, after answering."""
+    """Find the matching topics and report them with a RegexesResolved event, after the answer."""
 
     regexes: frozenset[str]
 
 
 class Downgrade(msgspec.Struct, frozen=True, kw_only=True):
-    """Turn the group into a classic one: the last member of the new protocol has gone.
+    """Downgrade to a classic group, because the last member of the consumer protocol has left.
 
-    `leaving` members do not come along, `joining`, a static member that changes its protocol, does.
-    With a `rebalance` reason the classic group begins with a round.
+    `leaving` members are removed. `joining` is a static member that changes its protocol. With a
+    `rebalance` reason the classic group begins with a rebalance.
     """
 
     leaving: frozenset[str] = frozenset()

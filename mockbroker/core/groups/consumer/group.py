@@ -1,215 +1,372 @@
-"""A consumer group of the new protocol: `states` has the theory.
+"""A consumer group: its state, and the checks that need no more than the state.
 
-`handle(event, now_ms)` runs to completion and returns what is to be done about it; `deadline_ms()`
-says by when a `Tick` is due. The group draws no ids, reads no clock and writes nothing: what it
-wants stored is an effect, and only what has been stored changes it. Whoever runs a group must feed
-the outcome of a Store back before anything else.
+Only a stored change writes the members, epochs and assignments. `machine` handles the events of the
+group. Counts and reverse maps are kept as changes are applied, so that a heartbeat costs the same
+in a group of 5 and of 5,000.
 
-Four timers run for a member: its session, re-armed by each heartbeat; a rebalance timer while it
-has partitions to give up; and, for members of the classic protocol, one until it joins again and
-one until it fetches its assignment. Whoever lets one end is out.
-
-Source: GroupMetadataManager.
+Source: ConsumerGroup.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from mockbroker.core.groups.consumer.base import ConsumerSettings
-from mockbroker.core.groups.consumer.classic import ConsumerGroupClassic
+from mockbroker.core.groups.assignors.base import hash_order
 from mockbroker.core.groups.consumer.events import (
     Change,
-    ConsumerHeartbeat,
-    ConsumerLeave,
+    CurrentChange,
     Effect,
-    RegexesResolved,
+    GroupChange,
+    MemberChange,
+    RegexChange,
+    ResolvedRegex,
     SetTimer,
-    Store,
-    Stored,
+    SubscriptionMetadataGone,
+    TargetChange,
+    TargetEpochChange,
     TimerKind,
+    removal,
 )
-from mockbroker.core.groups.consumer.members import ConsumerMember
+from mockbroker.core.groups.consumer.members import (
+    NO_EPOCH,
+    NO_TARGET,
+    ClassicMember,
+    ConsumerMember,
+    Owned,
+)
 from mockbroker.core.groups.consumer.records import record_of
 from mockbroker.core.groups.consumer.states import (
     DELETE_ANSWERS,
-    JOIN_EPOCH,
-    MemberState,
+    GROUP_STATES,
+    LEAVE_EPOCH,
+    MIGRATION_POLICIES,
+    GroupFacts,
+    GroupState,
+    MigrationPolicy,
 )
-from mockbroker.core.groups.consumer.steps import NONE, Draft, Refused
-from mockbroker.core.groups.consumer.timers import MemberTimer
-from mockbroker.core.groups.events import (
-    NO_MEMBER_ID,
-    ConsumerResult,
-    Delete,
-    Heartbeat,
-    HeartbeatResult,
-    Join,
-    JoinResult,
-    Leave,
-    LeaveResult,
-    Loaded,
-    Reply,
-    Result,
-    Sync,
-    SyncResult,
-    Tick,
-    Unload,
-)
+from mockbroker.core.groups.consumer.timers import MemberTimers
+from mockbroker.core.groups.consumer.topics import TopicSource
+from mockbroker.core.groups.group import CONSUMER, CONSUMER_PROTOCOL_TYPE, commit_age_ms
 from mockbroker.core.groups.records import KeyValue
+from mockbroker.core.hashing.java_hash import string_hash
 from mockbroker_protocol import ErrorCode
 
-__all__ = ["ConsumerGroup", "ConsumerSettings"]
+if TYPE_CHECKING:
+    from mockbroker.core.groups.offsets import OffsetAndMetadata
 
-RETRY_MS = 500  # CoordinatorRuntime's back-off after a timer's write has failed
+NONE = ErrorCode.NONE
 MEMBER_EPOCH_SINCE = 9  # OffsetCommit
+FIRST_EPOCH = 1  # of a group and of its target assignment (TargetAssignmentMetadata.INITIAL)
+NO_VERSION = -1
 
 
-class ConsumerGroup(ConsumerGroupClassic):
-    """One group. Public attributes are for reading."""
+class ConsumerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration of one group: its own group configs
+    (`consumer.session.timeout.ms`, …) where it has any, else the brokers' (`group.consumer.…`).
+    """
 
-    __slots__ = ()
+    session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 5_000
+    assignment_interval_ms: int = 1_000
+    regex_refresh_interval_ms: int = 600_000
+    size_max: int = 2_147_483_647
+    classic_size_max: int = 2_147_483_647
+    assignors: tuple[str, ...] = ("uniform", "range")
+    migration: MigrationPolicy = MIGRATION_POLICIES["bidirectional"]
 
-    def handle(self, event: object, now_ms: int) -> list[Effect]:
-        """Take in one event; returns what is to be done, in order."""
-        assert not self._out
-        self._timers.now_ms = now_ms
-        _HANDLERS[type(event)](self, event, now_ms)
-        out, self._out = self._out, []
-        return out
 
-    def deadline_ms(self) -> int | None:
-        """When the next Tick is due; it may turn out that nothing was."""
-        return self._timers.next_ms()
+class Counter(dict[str, int]):
+    """How often each key is there; those that are not are left out."""
 
-    # ---------------------------------------------------------------------- heartbeat of a member
+    def count(self, key: str | None, by: int) -> None:
+        if key:
+            total = self.get(key, 0) + by
+            if total:
+                self[key] = total
+            else:
+                self.pop(key, None)
 
-    def _on_consumer_heartbeat(self, heartbeat: ConsumerHeartbeat, now_ms: int) -> None:
-        try:
-            self._check_group_size(heartbeat.member_id)
-            draft = self._draft(heartbeat)
-            self._update_member(draft, now_ms)
-            self._update_target(draft, now_ms)
-            self._reconcile(draft, heartbeat.reported, now_ms)
-        except Refused as refused:
-            self._forget_version()
-            result = ConsumerResult(error=refused.error, message=refused.message)
-            self._out.append(Reply(heartbeat.slot, result))
+
+class ConsumerGroup:
+    """Public attributes are for reading."""
+
+    group_type: ClassVar[str] = CONSUMER
+
+    __slots__ = (
+        "_partition_epochs",
+        "_regex_topics",
+        "assignment_epoch",
+        "assignment_timestamp_ms",
+        "assignors",
+        "classic_count",
+        "classic_protocols",
+        "compared_metadata_version",
+        "dead",
+        "effects",
+        "epoch",
+        "group_id",
+        "members",
+        "metadata_hash",
+        "regexes",
+        "resolved",
+        "settings",
+        "static_members",
+        "subscribed_topic_names",
+        "targets",
+        "timers",
+        "topics",
+    )
+
+    def __init__(self, group_id: str, settings: ConsumerSettings, topics: TopicSource) -> None:
+        self.group_id = group_id
+        self.settings = settings
+        self.topics = topics
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.assignment_epoch = FIRST_EPOCH
+        self.assignment_timestamp_ms = 0  # 0: not known, the next one need not wait
+        self.members: dict[str, ConsumerMember] = {}
+        self.static_members: dict[str, str] = {}  # instance id -> member id
+        self.targets: dict[str, Mapping[bytes, frozenset[int]]] = {}
+        self.resolved: dict[str, ResolvedRegex] = {}
+        self.regexes = Counter()  # members by regex
+        self.assignors = Counter()  # members by the assignor they ask for
+        self.classic_protocols = Counter()  # classic members by protocol
+        self.classic_count = 0
+        self.dead = False
+        self.subscribed_topic_names = Counter()  # members by topic name
+        self._regex_topics = Counter()  # resolved regexes by topic name
+        self._partition_epochs: dict[bytes, dict[int, int]] = {}
+        self.compared_metadata_version = (
+            NO_VERSION  # of the metadata, when the hash was last compared
+        )
+        self.timers = MemberTimers()
+        self.effects: list[Effect] = []
+
+    # ----------------------------------------------------------------------------------- queries
+
+    @property
+    def state(self) -> GroupState:
+        if self.dead:
+            return GroupState.DEAD
+        reconciled = all(m.is_reconciled(self.assignment_epoch) for m in self.members.values())
+        facts = GroupFacts(bool(self.members), self.epoch <= self.assignment_epoch, reconciled)
+        return GROUP_STATES[facts]
+
+    @property
+    def state_name(self) -> str:
+        return self.state.value
+
+    @property
+    def protocol_type(self) -> str:
+        return CONSUMER_PROTOCOL_TYPE
+
+    @property
+    def protocol(self) -> str | None:
+        return self.preferred_assignor()
+
+    @property
+    def generation_or_epoch(self) -> int:
+        return self.epoch
+
+    def is_empty(self) -> bool:
+        return not self.members
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether some member subscribes to the topic, by name or by a regex."""
+        return topic in self.subscribed_topic_names or topic in self._regex_topics
+
+    def subscribed_names(self) -> set[str]:
+        return {*self.subscribed_topic_names, *self._regex_topics}
+
+    def offset_age(self) -> Callable[[OffsetAndMetadata], int] | None:
+        """From the commit, whatever became of the group."""
+        return commit_age_ms
+
+    def preferred_assignor(self) -> str:
+        """The assignor that most members ask for, or the first that the brokers offer."""
+        return most_used(self.assignors) or self.settings.assignors[0]
+
+    def current_partition_epoch(self, topic_id: bytes, partition: int) -> int:
+        """The epoch at which some member owns the partition; -1 when nobody does."""
+        return self._partition_epochs.get(topic_id, {}).get(partition, NO_EPOCH)
+
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        member_id = self.static_members.get(instance_id) if instance_id is not None else None
+        return None if member_id is None else self.members[member_id]
+
+    def target_of(self, member: ConsumerMember) -> Mapping[bytes, frozenset[int]]:
+        """A member's target; a static member that came back has that of its former self."""
+        if member.instance_id is None:
+            return self.targets.get(member.member_id, NO_TARGET)
+        former = self.static_members.get(member.instance_id)
+        return NO_TARGET if former is None else self.targets.get(former, NO_TARGET)
+
+    # ---------------------------------------------------------------------------------- changes
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Take in changes that are in the log, in their order."""
+        for change in changes:
+            _APPLY[type(change)](self, change)
+
+    def _apply_group(self, change: GroupChange) -> None:
+        if change.epoch is None:
+            self.dead = True
+        else:
+            self.epoch = change.epoch
+            self.metadata_hash = change.metadata_hash
+
+    def _apply_nothing(self, _: SubscriptionMetadataGone) -> None:
+        pass
+
+    def _apply_member(self, change: MemberChange) -> None:
+        old = self.members.get(change.member_id)
+        if change.member is None:
+            if old is not None:
+                del self.members[change.member_id]
+                self._update_indexes(old, None)
             return
-        session_ms = now_ms + self.settings.session_timeout_ms
-        draft.timers.append(SetTimer(TimerKind.SESSION, heartbeat.member_id, session_ms))
-        self._submit(draft, Reply(heartbeat.slot, self._heartbeat_result(heartbeat, draft)))
-        self._request_regex_resolution(draft)
+        # Epochs and partitions have changes of their own.
+        base = old or ConsumerMember(member_id=change.member_id)
+        new = msgspec.structs.replace(
+            change.member,
+            epoch=base.epoch,
+            previous_epoch=base.previous_epoch,
+            state=base.state,
+            assigned=base.assigned,
+            revoking=base.revoking,
+        )
+        self.members[change.member_id] = new
+        self._update_indexes(old, new)
 
-    def _draft(self, heartbeat: ConsumerHeartbeat) -> Draft:
-        joins = heartbeat.epoch == JOIN_EPOCH
-        changes: list[Change] = []
-        if heartbeat.instance_id is None:
-            before = self._dynamic(heartbeat.member_id, create=joins)
-            self._check_epoch(before, heartbeat.epoch, heartbeat.reported)
-        elif joins:
-            before = self._joining_static(
-                heartbeat.member_id, heartbeat.instance_id, changes, classic=False
+    def _apply_target_epoch(self, change: TargetEpochChange) -> None:
+        self.assignment_epoch = FIRST_EPOCH if change.epoch is None else change.epoch
+        self.assignment_timestamp_ms = change.timestamp_ms
+
+    def _apply_target(self, change: TargetChange) -> None:
+        if change.target is None:
+            self.targets.pop(change.member_id, None)
+        else:
+            self.targets[change.member_id] = change.target
+
+    def _apply_current(self, change: CurrentChange) -> None:
+        old = self.members.get(change.member_id)
+        current = change.current
+        if current is None:
+            if old is None:
+                return
+            new = msgspec.structs.replace(
+                old, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned={}, revoking={}
             )
         else:
-            before = self._known_static(heartbeat.member_id, heartbeat.instance_id)
-            self._check_epoch(before, heartbeat.epoch, heartbeat.reported)
-        return Draft(before, _updated(before, heartbeat), changes, [], self.epoch)
+            new = msgspec.structs.replace(
+                old or ConsumerMember(member_id=change.member_id),
+                epoch=current.epoch,
+                previous_epoch=current.previous_epoch,
+                state=current.state,
+                assigned=current.assigned,
+                revoking=current.revoking,
+            )
+        self.members[change.member_id] = new
+        self._update_indexes(old, new)
 
-    def _heartbeat_result(self, heartbeat: ConsumerHeartbeat, draft: Draft) -> ConsumerResult:
-        """The answer; it has the assignment only if the member asks for it or if it changed."""
-        after = draft.after
-        full = (
-            heartbeat.rebalance_timeout_ms is not None
-            and (heartbeat.topic_names is not None or heartbeat.regex is not None)
-            and heartbeat.reported is not None
-        )
-        shown = None
-        if heartbeat.epoch == JOIN_EPOCH or full or after.assigned != draft.before.assigned:
-            shown = {topic_id: tuple(sorted(ps)) for topic_id, ps in after.assigned.items()}
-        return ConsumerResult(
-            member_id=after.member_id,
-            epoch=after.epoch,
-            heartbeat_interval_ms=self.settings.heartbeat_interval_ms,
-            assignment=shown,
-        )
+    def _apply_regex(self, change: RegexChange) -> None:
+        old = self.resolved.pop(change.regex, None)
+        for topic in old.topics if old else ():
+            self._regex_topics.count(topic, -1)
+        if change.resolved is not None:
+            self.resolved[change.regex] = change.resolved
+            for topic in change.resolved.topics:
+                self._regex_topics.count(topic, 1)
 
-    def _on_stored(self, stored: Stored, now_ms: int) -> None:
-        store = stored.store
-        if stored.error is NONE:
-            self.apply(store.changes)
-            for timer in store.timers:
-                self._timers.set(timer)
-            if store.answer is not None:
-                self._out.append(store.answer)
-            return
-        self._forget_version()
-        if store.answer is not None:
-            self._out.append(Reply(store.answer.slot, _failed(store.answer.result, stored.error)))
-        elif store.retry is not None:
-            retry = msgspec.structs.replace(store.retry, deadline_ms=now_ms + RETRY_MS)
-            self._timers.set(retry)
+    def _update_indexes(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+        """Bring the counts and reverse maps up to date."""
+        if old is not None:
+            self._count(old, -1)
+            if old.instance_id is not None and (
+                self.static_members.get(old.instance_id) == old.member_id
+            ):
+                del self.static_members[old.instance_id]
+            self._remove_partition_epochs(old.assigned, old.epoch)
+            self._remove_partition_epochs(old.revoking, old.epoch)
+        if new is not None:
+            self._count(new, 1)
+            if new.instance_id is not None:
+                self.static_members[new.instance_id] = new.member_id
+            self._add_partition_epochs(new.assigned, new.epoch)
+            self._add_partition_epochs(new.revoking, new.epoch)
 
-    # --------------------------------------------------------------------------------- the timers
+    def _count(self, member: ConsumerMember, by: int) -> None:
+        for name in member.topic_names:
+            self.subscribed_topic_names.count(name, by)
+        self.regexes.count(member.regex, by)
+        self.assignors.count(member.assignor, by)
+        if member.classic is not None:
+            self.classic_count += by
+            for name, _ in member.classic.protocols:
+                self.classic_protocols.count(name, by)
 
-    def spare(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
-        """The clock is about to be moved on by `by_ms`: wait that much longer for the members that
-        are connected, also in what begins before it has arrived.
-        """
-        self._timers.spare(connected, by_ms, now_ms)
+    def _remove_partition_epochs(self, owned: Owned, epoch: int) -> None:
+        for topic_id, partitions in owned.items():
+            epochs = self._partition_epochs.get(topic_id)
+            if epochs is None:
+                continue
+            for partition in partitions:
+                # In a log that was compacted, somebody else may own it by now.
+                if epochs.get(partition) == epoch:
+                    del epochs[partition]
+            if not epochs:
+                del self._partition_epochs[topic_id]
 
-    def _on_tick(self, _: Tick, now_ms: int) -> None:
-        """One timer at a time: what the first one changes may concern the next."""
-        while (timer := self._timers.pop_ended(now_ms)) is not None:
-            if self._counts(timer):
-                retry = SetTimer(timer.kind, timer.member_id, now_ms, timer.member_epoch)
-                self._fence(frozenset({timer.member_id}), None, retry)
-                return
+    def _add_partition_epochs(self, owned: Owned, epoch: int) -> None:
+        for topic_id, partitions in owned.items():
+            self._partition_epochs.setdefault(topic_id, {}).update(dict.fromkeys(partitions, epoch))
 
-    def _counts(self, timer: MemberTimer) -> bool:
-        member = self.members.get(timer.member_id)
-        return member is not None and timer.member_epoch in (None, member.epoch)
+    def request_metadata_refresh(self) -> None:
+        """Compare the subscribed topics with the metadata again; the last result was not stored."""
+        self.compared_metadata_version = NO_VERSION
 
-    def start_upgraded(self, changes: Iterable[Change], now_ms: int) -> None:
-        """Begin with the members of a classic group, whose sessions go on."""
-        self.apply(changes)
-        for member in self.members.values():
-            assert member.classic is not None
-            self._renew_classic(member, member.classic, now_ms)
+    def renew_classic_session(
+        self, member: ConsumerMember, classic: ClassicMember, now_ms: int
+    ) -> None:
+        due_ms = now_ms + classic.session_timeout_ms
+        self.timers.set(SetTimer(TimerKind.SESSION, member.member_id, due_ms))
 
-    def _on_loaded(self, _: Loaded, now_ms: int) -> None:
-        for member in self.members.values():
-            session_ms = now_ms + self.settings.session_timeout_ms
-            self._timers.set(SetTimer(TimerKind.SESSION, member.member_id, session_ms))
-            if member.state is MemberState.UNREVOKED:
-                due_ms = now_ms + member.rebalance_timeout_ms
-                self._timers.set(
-                    SetTimer(TimerKind.REBALANCE, member.member_id, due_ms, member.epoch)
-                )
-
-    # -------------------------------------------------------------------------- the whole group
-
-    def _on_unload(self, _: Unload, __: int) -> None:
-        self.dead = True  # nobody waits for anything here
-
-    def _on_delete(self, _: Delete, __: int) -> None:
-        assert self.is_empty()
-        self._out.append(Store(changes=self.tombstones()))
-
-    def check_delete(self) -> ErrorCode:
-        return DELETE_ANSWERS[self.state]
-
-    def check_offset_delete(self) -> ErrorCode:
-        """Only what members subscribe to stays."""
-        return NONE
+    def tombstones(self) -> tuple[Change, ...]:
+        """The changes that remove the group and its members."""
+        members = list(self.members)
+        changes: list[Change] = []
+        changes += (removal(member_id)[0] for member_id in members)
+        changes += (TargetChange(member_id, None) for member_id in members)
+        changes.append(TargetEpochChange(None))
+        changes += (MemberChange(member_id, None) for member_id in members)
+        changes += (RegexChange(regex, None) for regex in self.resolved)
+        changes.append(SubscriptionMetadataGone())
+        changes.append(GroupChange(None))
+        return tuple(changes)
 
     def tombstone_records(self) -> list[KeyValue]:
         return [record_of(self.group_id, change) for change in self.tombstones()]
 
-    # ------------------------------------------------------------------------------------ offsets
+    def start_upgraded(self, changes: Iterable[Change], now_ms: int) -> None:
+        """Apply the changes that make up an upgraded classic group, and start the sessions."""
+        self.apply(changes)
+        for member in self.members.values():
+            assert member.classic is not None
+            self.renew_classic_session(member, member.classic, now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """The time of the next Tick, which may find no timer expired; None without timers."""
+        return self.timers.next_ms()
+
+    def extend_deadlines(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
+        """Extend the timers of connected members by `by_ms`, because the clock is about to advance;
+        also those armed during the advance.
+        """
+        self.timers.extend(connected, by_ms, now_ms)
 
     def check_commit(
         self,
@@ -271,55 +428,26 @@ class ConsumerGroup(ConsumerGroupClassic):
         classic = transactional or member.classic is not None
         return ErrorCode.ILLEGAL_GENERATION if classic else ErrorCode.STALE_MEMBER_EPOCH
 
+    def check_delete(self) -> ErrorCode:
+        return DELETE_ANSWERS[self.state]
 
-def _updated(member: ConsumerMember, heartbeat: ConsumerHeartbeat) -> ConsumerMember:
-    """The member as the heartbeat describes it; the same object if that is how it is already."""
-    new: dict[str, object] = {
-        "instance_id": heartbeat.instance_id,
-        "rack_id": heartbeat.rack_id,
-        "rebalance_timeout_ms": heartbeat.rebalance_timeout_ms,
-        "topic_names": heartbeat.topic_names,
-        "regex": heartbeat.regex,
-        "assignor": heartbeat.assignor,
-        "client_id": heartbeat.client_id,
-        "client_host": heartbeat.client_host,
-    }
-    changed = {
-        name: value
-        for name, value in new.items()
-        if value is not None and value != getattr(member, name)
-    }
-    if member.classic is not None:
-        changed["classic"] = None
-    return msgspec.structs.replace(member, **changed) if changed else member
+    def check_offset_delete(self) -> ErrorCode:
+        """Only what members subscribe to stays."""
+        return NONE
 
 
-def _failed(result: Result, error: ErrorCode) -> Result:
-    """The answer in place of `result` when storing has failed."""
-    match result:
-        case ConsumerResult():
-            return ConsumerResult(error=error, message=error.message)
-        case JoinResult():
-            return JoinResult(error=error, member_id=NO_MEMBER_ID)
-        case SyncResult():
-            return SyncResult(error=error)
-        case HeartbeatResult():
-            return HeartbeatResult(error)
-        case _:
-            return LeaveResult(error)
+def most_used(counts: Mapping[str, int]) -> str | None:
+    """The key with the highest count."""
+    # Among equals, the first one in the iteration order of Java's HashMap.
+    return max(hash_order(counts, string_hash), key=counts.__getitem__, default=None)
 
 
-_HANDLERS: dict[type, Callable[[ConsumerGroup, Any, int], None]] = {
-    ConsumerHeartbeat: ConsumerGroup._on_consumer_heartbeat,
-    ConsumerLeave: ConsumerGroup._on_consumer_leave,
-    RegexesResolved: ConsumerGroup._on_regexes_resolved,
-    Stored: ConsumerGroup._on_stored,
-    Join: ConsumerGroup._on_join,
-    Sync: ConsumerGroup._on_sync,
-    Heartbeat: ConsumerGroup._on_heartbeat,
-    Leave: ConsumerGroup._on_leave,
-    Tick: ConsumerGroup._on_tick,
-    Loaded: ConsumerGroup._on_loaded,
-    Unload: ConsumerGroup._on_unload,
-    Delete: ConsumerGroup._on_delete,
+_APPLY: dict[type, Callable[[ConsumerGroup, Any], None]] = {
+    GroupChange: ConsumerGroup._apply_group,
+    SubscriptionMetadataGone: ConsumerGroup._apply_nothing,
+    MemberChange: ConsumerGroup._apply_member,
+    TargetEpochChange: ConsumerGroup._apply_target_epoch,
+    TargetChange: ConsumerGroup._apply_target,
+    CurrentChange: ConsumerGroup._apply_current,
+    RegexChange: ConsumerGroup._apply_regex,
 }

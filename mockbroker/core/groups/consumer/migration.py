@@ -8,6 +8,7 @@ Source: ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
 
 from __future__ import annotations
 
+from mockbroker.core.errors import ApiError
 from mockbroker.core.groups.classic import ClassicGroup, ClassicGroupSettings
 from mockbroker.core.groups.consumer.events import (
     Change,
@@ -30,7 +31,6 @@ from mockbroker.core.groups.consumer.protocol import (
     read_assignment,
     read_subscription,
 )
-from mockbroker.core.groups.consumer.steps import Refused
 from mockbroker.core.groups.consumer.topics import TopicSource, metadata_hash
 from mockbroker.core.groups.events import GroupImage, MemberImage
 from mockbroker.core.groups.group import CONSUMER_PROTOCOL_TYPE
@@ -44,11 +44,11 @@ def upgraded(
 ) -> tuple[ConsumerGroup, tuple[Change, ...]]:
     """The consumer group that a classic one becomes, and the changes that make it up.
 
-    Raises Refused when it may not become one: the policy or its size are against it, it is not a
+    Raises ApiError when it may not become one: the policy or its size are against it, it is not a
     group of consumers, what its members send cannot be read, or their assignor keeps data of its
     own with the assignment, which would get lost.
     """
-    members = classic.roster.members
+    members = classic.members
     if not settings.migration.upgrade:
         raise _not_upgraded(classic, "online upgrade is disabled.")
     if not classic.is_consumer():
@@ -81,8 +81,8 @@ def upgraded(
     return group, tuple(changes)
 
 
-def _not_upgraded(classic: ClassicGroup, reason: str) -> Refused:
-    return Refused(
+def _not_upgraded(classic: ClassicGroup, reason: str) -> ApiError:
+    return ApiError(
         ErrorCode.GROUP_ID_NOT_FOUND,
         f"Cannot upgrade classic group {classic.group_id} to consumer group because {reason}",
     )
@@ -132,9 +132,9 @@ def downgraded(
         tuple(_image(group, member, target, protocol) for member, target in members),
     )
     classic = ClassicGroup.restore(group.group_id, settings, image, now_ms)
-    for restored in classic.roster.members.values():
+    for restored in classic.members.values():
         # The log keeps only what was offered under the protocol in use.
-        classic.roster.update(
+        classic.update_member(
             restored,
             protocols[restored.member_id],
             restored.rebalance_timeout_ms,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mockbroker.core.errors import ActionError
+from mockbroker.core.errors import ActionError, ApiError
 from mockbroker.core.groups import records as group_records
 from mockbroker.core.groups.consumer.events import (
     Change,
@@ -32,6 +32,7 @@ from mockbroker.core.groups.consumer.events import (
     is_tombstone,
 )
 from mockbroker.core.groups.consumer.group import ConsumerGroup, ConsumerSettings
+from mockbroker.core.groups.consumer.machine import handle
 from mockbroker.core.groups.consumer.migration import downgraded, upgraded
 from mockbroker.core.groups.consumer.records import record_of
 from mockbroker.core.groups.consumer.states import (
@@ -40,7 +41,6 @@ from mockbroker.core.groups.consumer.states import (
     MIGRATION_POLICIES,
     STATIC_LEAVE_EPOCH,
 )
-from mockbroker.core.groups.consumer.steps import Refused
 from mockbroker.core.groups.emitters import emit_moved
 from mockbroker.core.groups.events import (
     NO_MEMBER_ID,
@@ -114,8 +114,8 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
                 if heartbeat.epoch != JOIN_EPOCH:
                     raise self._not_found(group_id, f"Consumer group {group_id} not found.")
                 group = self._new(group_id, preceding, now_ms)
-        except Refused as refused:
-            self._shard.answer(heartbeat.slot, _refusal(refused))
+        except ApiError as refused:
+            self._shard.answer(heartbeat.callback, _refusal(refused))
         else:
             self._run(group, heartbeat, preceding)
 
@@ -124,19 +124,19 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         group = self.get(group_id)
         if group is None:
             refused = self._not_found(group_id, f"Group {group_id} not found.")
-            self._shard.answer(leave.slot, _refusal(refused))
+            self._shard.answer(leave.callback, _refusal(refused))
         else:
             self.run(group, leave)
 
-    def _not_found(self, group_id: str, message: str) -> Refused:
-        """What is said of a group that is not there, with `message`, or is of another type."""
+    def _not_found(self, group_id: str, message: str) -> ApiError:
+        """The error for a group that does not exist, with `message`, or has another type."""
         if group_id in self._shard.groups:
             message = f"Group {group_id} is not a consumer group."
-        return Refused(ErrorCode.GROUP_ID_NOT_FOUND, message)
+        return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
     def _new(self, group_id: str, preceding: list[KeyValue], now_ms: int) -> ConsumerGroup:
-        """A group of this id, and the records that go before its first. Raises Refused if a classic
-        group of this id cannot be upgraded.
+        """A new group; adds the records that precede its own. Raises ApiError if a classic group of
+        this id cannot be upgraded.
         """
         settings = self.settings(group_id)
         classic = self._shard.classic.get(group_id)
@@ -158,7 +158,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
             if join.member_id == NO_MEMBER_ID:
                 error, _ = shard.append(group.tombstone_records())
                 if error is not NONE:
-                    answer(join.slot, JoinResult(error=error, member_id=NO_MEMBER_ID))
+                    answer(join.callback, JoinResult(error=error, member_id=NO_MEMBER_ID))
                     return
                 shard.forget_group(group_id)
             shard.classic.begin(group_id, join)
@@ -178,7 +178,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         self.run(
             group,
             Heartbeat(
-                slot=results.append,
+                callback=results.append,
                 member_id=member_id,
                 instance_id=instance_id,
                 generation=generation,
@@ -192,10 +192,10 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
     # -------------------------------------------------------------------------------- whole groups
 
     def unload(self, group: ConsumerGroup) -> None:
-        group.handle(Unload(), self._shard.now_ms(group.group_id))  # nobody waits here
+        handle(group, Unload(), self._shard.now_ms(group.group_id))  # nobody waits here
 
     def deleted(self, group: ConsumerGroup) -> None:
-        group.handle(Unload(), self._shard.now_ms(group.group_id))
+        handle(group, Unload(), self._shard.now_ms(group.group_id))
 
     def settings(self, group_id: str) -> ConsumerSettings:
         """The configuration of one group, as of now."""
@@ -243,7 +243,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
             raise ActionError(f"group {group.group_id!r} has no static member {instance_id!r}")
         self._remove_member(group, member.member_id, instance_id, STATIC_LEAVE_EPOCH)
         heartbeat = ConsumerHeartbeat(
-            slot=ignore_result,
+            callback=ignore_result,
             member_id=self._runtime.ids.member_suffix(),
             epoch=0,
             instance_id=instance_id,
@@ -279,7 +279,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
     ) -> None:
         # The first of several may have turned the group into a classic one.
         leave = ConsumerLeave(
-            slot=ignore_result, member_id=member_id, epoch=epoch, instance_id=instance_id
+            callback=ignore_result, member_id=member_id, epoch=epoch, instance_id=instance_id
         )
         self.consumer_leave(group.group_id, leave)
 
@@ -298,7 +298,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         shard = self._shard
         shard.mark_changed()
         group.settings = self.settings(group.group_id)
-        effects = group.handle(event, shard.now_ms(group.group_id))
+        effects = handle(group, event, shard.now_ms(group.group_id))
         self._perform(group, effects, preceding)
         if shard.groups.get(group.group_id) is group:
             shard.rearm(group)
@@ -308,7 +308,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
     ) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
-                self._shard.answer(effect.slot, effect.result)
+                self._shard.answer(effect.callback, effect.result)
             elif isinstance(effect, Store):
                 self._store(group, effect, preceding)
             elif isinstance(effect, ResolveRegexes):
@@ -329,7 +329,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
             if classic is not None:
                 self._shard.classic.unload_upgraded(classic)
             self._shard.put_group(group)
-        self._perform(group, group.handle(Stored(store, error), now_ms))
+        self._perform(group, handle(group, Stored(store, error), now_ms))
         if former is not None and former != (group.state, group.epoch):
             emit_moved(self._runtime, group, former[0].value, group.state_name, group.epoch)
 
@@ -341,7 +341,7 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
             topics[regex] = frozenset(name for name in names if matches(name))
         now_ms = self._shard.now_ms(group.group_id)
         resolved = RegexesResolved(topics, self._topics.version, now_ms)
-        self._perform(group, group.handle(resolved, now_ms))
+        self._perform(group, handle(group, resolved, now_ms))
 
     def _downgrade(self, group: ConsumerGroup, downgrade: Downgrade) -> None:
         now_ms = self._shard.now_ms(group.group_id)
@@ -351,11 +351,11 @@ class ConsumerGroups(GroupRunner[ConsumerGroup]):
         error, _ = self._shard.append(records)
         if error is not NONE:
             store = Store(changes=(), answer=downgrade.answer, retry=downgrade.retry)
-            self._perform(group, group.handle(Stored(store, error), now_ms))
+            self._perform(group, handle(group, Stored(store, error), now_ms))
             return
         self._shard.classic.start_downgraded(classic, downgrade.rebalance)
         if downgrade.answer is not None:
-            self._shard.answer(downgrade.answer.slot, downgrade.answer.result)
+            self._shard.answer(downgrade.answer.callback, downgrade.answer.result)
 
 
 def _settings(configs: ClusterConfigs, group_id: str) -> ConsumerSettings:
@@ -379,5 +379,5 @@ def _settings(configs: ClusterConfigs, group_id: str) -> ConsumerSettings:
     )
 
 
-def _refusal(refused: Refused) -> ConsumerResult:
+def _refusal(refused: ApiError) -> ConsumerResult:
     return ConsumerResult(error=refused.error, message=refused.message)

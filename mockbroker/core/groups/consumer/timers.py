@@ -47,7 +47,7 @@ class MemberTimers:
         timer.member_epoch = order.member_epoch
         self._heap.arm(timer, order.deadline_ms + max(self._clock_target_ms - self.now_ms, 0))
 
-    def spare(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
+    def extend(self, connected: Callable[[str], bool], by_ms: int, now_ms: int) -> None:
         """Wait that much longer for the members that are connected, also by timers that are set
         before so much time has passed.
         """

@@ -45,37 +45,39 @@ def subscription(*topics: str, owned: list[int] | None = None) -> bytes:
     )
 
 
-def classic_join(slot: str, owned: list[int] | None = None, **fields: Any) -> Join:
+def classic_join(callback: str, owned: list[int] | None = None, **fields: Any) -> Join:
     values: dict[str, Any] = {
-        "member_id": slot,
-        "new_member_id": slot,
+        "member_id": callback,
+        "new_member_id": callback,
         "session_timeout_ms": SESSION_MS,
         "rebalance_timeout_ms": REBALANCE_MS,
         "protocol_type": "consumer",
         "protocols": (("range", subscription("t", owned=owned)),),
     }
-    return Join(slot=slot, **(values | fields))
+    return Join(callback=callback, **(values | fields))
 
 
-def classic_sync(slot: str, epoch: int, **fields: Any) -> Sync:
-    return Sync(**({"slot": slot, "member_id": slot, "generation": epoch} | fields))
+def classic_sync(callback: str, epoch: int, **fields: Any) -> Sync:
+    return Sync(**({"callback": callback, "member_id": callback, "generation": epoch} | fields))
 
 
-def classic_beat(slot: str, epoch: int, **fields: Any) -> Heartbeat:
-    return Heartbeat(**({"slot": slot, "member_id": slot, "generation": epoch} | fields))
+def classic_beat(callback: str, epoch: int, **fields: Any) -> Heartbeat:
+    return Heartbeat(
+        **({"callback": callback, "member_id": callback, "generation": epoch} | fields)
+    )
 
 
-def joined(slot: str, epoch: int = -1, error: ErrorCode = NONE, **fields: Any) -> Told:
-    return Told(slot, JoinResult, {"error": error, "generation": epoch, **fields})
+def joined(callback: str, epoch: int = -1, error: ErrorCode = NONE, **fields: Any) -> Told:
+    return Told(callback, JoinResult, {"error": error, "generation": epoch, **fields})
 
 
-def beaten(slot: str, error: ErrorCode = NONE) -> Told:
-    return Told(slot, HeartbeatResult, {"error": error})
+def beaten(callback: str, error: ErrorCode = NONE) -> Told:
+    return Told(callback, HeartbeatResult, {"error": error})
 
 
-def synced(play: Playbook, slot: str, epoch: int) -> list[int]:
+def synced(play: Playbook, callback: str, epoch: int) -> list[int]:
     """What SyncGroup tells a member to read."""
-    play >> classic_sync(slot, epoch)
+    play >> classic_sync(callback, epoch)
     result = play.take()
     assert (type(result), result.error) == (SyncResult, NONE)
     parts = decode_assignment(result.assignment).assigned_partitions

@@ -76,7 +76,7 @@ def test_a_static_member_may_leave_for_good() -> None:
     play = Playbook()
     play >> join("a", "t", **ONE) << told("a", 2, ALL)
     play >> leave("a", -1, **ONE) << told("a", -1)
-    assert (play.state, play.group.static) == (GroupState.EMPTY, {})
+    assert (play.state, play.group.static_members) == (GroupState.EMPTY, {})
 
 
 def test_it_comes_back_with_another_subscription() -> None:

@@ -124,14 +124,14 @@ def test_it_becomes_a_classic_group_again_when_the_last_new_member_leaves(
     node.leaves("g", "new")
     group = node.classic_group()
     assert (group.state, group.generation) == (State.PREPARING, epoch)
-    stored = decode_assignment(group.roster.members[old].assignment).assigned_partitions
+    stored = decode_assignment(group.members[old].assignment).assigned_partitions
     assert [p for part in stored for p in part.partitions] == kept
     beaten = node.ask(heartbeat_request("g", old, epoch))
     assert beaten.error_code == ErrorCode.REBALANCE_IN_PROGRESS
     node.reload()
     again = node.classic_group()
     assert (again.state, again.generation) == (State.STABLE, epoch)
-    assert list(again.roster.members) == [old]
+    assert list(again.members) == [old]
 
 
 def test_a_static_member_that_goes_back_takes_the_group_with_it(node: ConsumerNode) -> None:
@@ -154,7 +154,7 @@ def test_all_protocols_of_a_member_survive_the_way_back(node: ConsumerNode) -> N
     node.ask(join_request("g", given, protocols=protocols))
     node.leaves("g", "new")
     group = node.classic_group()
-    assert [name for name, _ in group.roster.members[given].protocols] == list(protocols)
+    assert [name for name, _ in group.members[given].protocols] == list(protocols)
 
 
 def test_what_cannot_be_stored_does_not_happen(node: ConsumerNode) -> None:
@@ -162,7 +162,7 @@ def test_what_cannot_be_stored_does_not_happen(node: ConsumerNode) -> None:
     with node.log_refuses():
         refused = node.joins("g", "new")
         assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert old in node.classic_group().roster.members
+    assert old in node.classic_group().members
     node.joins("g", "new")
     with node.log_refuses():
         refused = node.leaves("g", "new")

@@ -37,9 +37,9 @@ STATE = (
     "metadata_hash",
     "regexes",
     "resolved",
-    "static",
+    "static_members",
     "targets",
-    "_names",
+    "subscribed_topic_names",
     "_regex_topics",
     "_partition_epochs",
 )
@@ -53,7 +53,7 @@ def picture(group: ConsumerGroup) -> dict[str, object]:
 def pictures(shard: GroupShard) -> object:
     classic = {
         # A Stable group is stored just before it becomes Stable, so its timestamp is older.
-        name: (group.generation, group.protocol_name, sorted(group.roster.members))
+        name: (group.generation, group.protocol_name, sorted(group.members))
         for name, group in shard.classic.all().items()
     }
     new = {name: picture(group) for name, group in shard.consumers.all().items()}

@@ -60,7 +60,7 @@ def test_members_that_are_there_are_waited_for_from_where_the_clock_arrives() ->
     timers = MemberTimers()
     timers.set(SetTimer(SESSION, "there", 30))
     timers.set(SetTimer(SESSION, "gone", 30))
-    timers.spare(lambda member: member == "there", 100, 0)
+    timers.extend(lambda member: member == "there", 100, 0)
     timers.now_ms = 60
     timers.set(SetTimer(JOIN, "there", 60 + 20))
     assert ended(timers, 119) == [(SESSION, "gone")]
