@@ -135,6 +135,7 @@ class ClusterState:
             self.clock_domains,
             self.metadata,
             Network(self.runtime.timers, self.runtime.now_ms, self.processes),
+            withheld_markers=set(),
         )
         self.log_manager = LogManager(self.services)
         self.replication = ReplicaManager(self.services, self.log_manager)

@@ -14,7 +14,10 @@ from mockbroker.core.timing.domain_timers import ClockDomains
 
 
 class Services(NamedTuple):
-    """The process, the configs, the metadata and the network of one cluster."""
+    """The process, the configs, the metadata and the network of one cluster.
+
+    `withheld_markers` are the transactional ids whose markers no coordinator sends.
+    """
 
     runtime: Runtime
     profile: Profile
@@ -23,3 +26,4 @@ class Services(NamedTuple):
     clock_domains: ClockDomains
     metadata: MetadataCache
     network: Network
+    withheld_markers: set[str]

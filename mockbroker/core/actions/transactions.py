@@ -23,7 +23,6 @@ from mockbroker_protocol import ErrorCode
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster_state import ClusterState
-    from mockbroker.core.txn.marker_channel_manager import TransactionMarkerChannelManager
 
 ABORT = False
 NO_COORDINATOR_EPOCH = -1
@@ -108,12 +107,13 @@ class TransactionActions:
 
         An end is decided and answered, and its records stay beyond the last stable offset.
         """
+        withheld = cluster.services.withheld_markers
+        if not wanted.release:
+            withheld.add(wanted.transactional_id)
+            return
+        withheld.discard(wanted.transactional_id)
         for broker in cluster.processes.values():
-            sender: TransactionMarkerChannelManager = broker.transactions.markers
-            if wanted.release:
-                sender.send_withheld(wanted.transactional_id)
-            else:
-                sender.withheld.add(wanted.transactional_id)
+            broker.transactions.markers.send_withheld(wanted.transactional_id)
 
 
 def _abort_hanging(cluster: ClusterState, wanted: AbortTransaction) -> None:

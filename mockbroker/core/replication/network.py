@@ -42,7 +42,15 @@ class Hop:
     An *answer* is whatever the kind of hop gives back; only `response` makes it Kafka's.
     """
 
-    __slots__ = ("intercepted", "receiver", "receiver_epoch", "sender", "sender_epoch", "version")
+    __slots__ = (
+        "generation",
+        "intercepted",
+        "receiver",
+        "receiver_epoch",
+        "sender",
+        "sender_epoch",
+        "version",
+    )
 
     API: ClassVar[ApiKey]
 
@@ -51,6 +59,7 @@ class Hop:
         self.receiver = receiver
         self.intercepted: InterceptedHop | None = None  # set by the interceptor
         self.version = 0  # of the API, for `request` and `response`
+        self.generation = 0  # of the network's connections
         # The broker epochs of the two processes when the request is sent; None without a process.
         self.sender_epoch: int | None = None
         self.receiver_epoch: int | None = None
@@ -128,7 +137,16 @@ class Interceptor(Protocol):
 class Network:
     """The links between all brokers; by default they are up and take no time."""
 
-    __slots__ = ("_delays", "_down", "_now_ms", "_processes", "_timers", "_waiting", "interceptor")
+    __slots__ = (
+        "_delays",
+        "_down",
+        "_generation",
+        "_now_ms",
+        "_processes",
+        "_timers",
+        "_waiting",
+        "interceptor",
+    )
 
     def __init__(
         self,
@@ -144,6 +162,7 @@ class Network:
         self._waiting: dict[int, list[Callable[[], None]]] = {}
         self._down: set[Link] = set()
         self._delays: dict[Link, int] = {}
+        self._generation = 0  # of all connections; a hop of an earlier one is lost
         self.interceptor: Interceptor | None = None
 
     # -- links -------------------------------------------------------------------------------------
@@ -186,6 +205,15 @@ class Network:
             self._down.discard(link)
             self._delays.pop(link, None)
 
+    def reset(self) -> None:
+        """Restore all links and break all connections: every hop that was sent before is lost, also
+        one that an interceptor has or that waits for a paused broker. The interceptor stays.
+        """
+        self.heal()
+        self._generation += 1
+        for node_id in list(self._waiting):
+            self._wake(node_id)
+
     def delay(self, links: Iterable[Link], by_ms: int) -> None:
         """Let every message of these links take `by_ms`."""
         for link in links:
@@ -222,20 +250,35 @@ class Network:
     def broker_changed(self, broker: NetworkProcess) -> None:
         """The process of a broker was resumed, or has ended: what waited for it goes on."""
         if broker.state != PAUSED:
-            for each in self._waiting.pop(broker.node_id, ()):
-                self._timers.call_at(self._now_ms(), each)
+            self._wake(broker.node_id)
+
+    def _wake(self, node_id: int) -> None:
+        for each in self._waiting.pop(node_id, ()):
+            self._timers.call_at(self._now_ms(), each)
 
     def _when_running(
-        self, node_id: int, epoch: int | None, call: Callable[[], None], ended: Callable[[], None]
+        self,
+        hop: Hop,
+        node_id: int,
+        epoch: int | None,
+        call: Callable[[], None],
+        ended: Callable[[], None],
     ) -> None:
-        """Call `call` as soon as the process with this broker epoch runs, or `ended`."""
+        """Call `call` as soon as the process with this broker epoch runs, or `ended` if the process
+        or the connection has ended.
+        """
         process = self._processes.get(node_id)
-        if process is None or process.epoch != epoch or process.state not in (RUNNING, PAUSED):
+        if (
+            process is None
+            or process.epoch != epoch
+            or process.state not in (RUNNING, PAUSED)
+            or hop.generation != self._generation
+        ):
             ended()
         elif process.state == RUNNING:
             call()
         else:
-            again = partial(self._when_running, node_id, epoch, call, ended)
+            again = partial(self._when_running, hop, node_id, epoch, call, ended)
             self._waiting.setdefault(node_id, []).append(again)
 
     def _epoch(self, node_id: int) -> int | None:
@@ -246,8 +289,9 @@ class Network:
 
     def send(self, hop: Hop) -> None:
         """Send a request."""
+        hop.generation = self._generation
         hop.sender_epoch = self._epoch(hop.sender)
-        self._when_running(hop.sender, hop.sender_epoch, partial(self._send, hop), hop.lost)
+        self._when_running(hop, hop.sender, hop.sender_epoch, partial(self._send, hop), hop.lost)
 
     def _send(self, hop: Hop) -> None:
         hop.receiver_epoch = self._epoch(hop.receiver)
@@ -262,7 +306,7 @@ class Network:
         A broker that sent the request to itself has the answer at once.
         """
         send = partial(self._answer, hop, answer, late_ms)
-        self._when_running(hop.receiver, hop.receiver_epoch, send, hop.unreached)
+        self._when_running(hop, hop.receiver, hop.receiver_epoch, send, hop.unreached)
 
     def _answer(self, hop: Hop, answer: Any, late_ms: int) -> None:
         if hop.intercepted is not None:
@@ -281,7 +325,7 @@ class Network:
     ) -> None:
         """Call `deliver` when the request arrives at its receiver, or `lost` if it does not."""
         receiver, epoch = hop.receiver, hop.receiver_epoch
-        arrive = partial(self._when_running, receiver, epoch, deliver, lost)
+        arrive = partial(self._when_running, hop, receiver, epoch, deliver, lost)
         self._carry((hop.sender, receiver), arrive, lost, delay_ms)
 
     def carry_answer(
@@ -293,7 +337,7 @@ class Network:
     ) -> None:
         """Call `deliver` when the answer arrives at the sender, or `lost` if it does not."""
         sender, epoch = hop.sender, hop.sender_epoch
-        arrive = partial(self._when_running, sender, epoch, deliver, lost)
+        arrive = partial(self._when_running, hop, sender, epoch, deliver, lost)
         self._carry((hop.receiver, sender), arrive, lost, delay_ms)
 
     def _carry(

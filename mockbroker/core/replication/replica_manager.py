@@ -185,12 +185,12 @@ class ReplicaManager:
         for known in self.metadata.objects_of(partition):
             self.assignment_changed(known)
 
-    def drop_rules(self) -> None:
-        """No rule is in force any more. For clusters whose partitions are all gone."""
+    def reset(self) -> None:
+        """End all rules and reset the network. For clusters without partitions."""
         self._held.clear()
         self._lag_ms.clear()
         self._limited.clear()
-        self.network.heal()
+        self.network.reset()
 
     def limit(self, partition: Partition, offset: int) -> None:
         """Let the high watermark not go beyond `offset`."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 
 from mockbroker.core.brokers.broker import Broker, BrokerSpec
 from mockbroker.core.brokers.broker_life import PAUSED, REMOVED, RUNNING, STOPPED
+from mockbroker.core.fetching.fetch_positions import FetchPositions
 from mockbroker.core.log.dirs import LogDirs
 from mockbroker.core.log.replica_log import ReplicaLog
 from mockbroker.core.metadata.topic import Topic
@@ -102,7 +103,9 @@ def clear(cluster: Cluster) -> None:
         cluster.delete_topic(topic.name)
     for broker in cluster.processes.values():
         broker.forget_memory()
-    cluster.replication.drop_rules()
+        broker.fetch_positions = FetchPositions()
+    cluster.replication.reset()
+    cluster.services.withheld_markers.clear()
     cluster.reassignments.clear()
     cluster.controller.cancel_fencing()
     if cluster.runtime.journal is not None:
@@ -297,6 +300,7 @@ def _begin(cluster: Cluster, image: ClusterImage) -> None:
         process = cluster.processes[each.node_id]
         if each.fence_at_ms is not None and process.state != RUNNING:
             controller.fence_at(process, each.fence_at_ms)
+    controller.heartbeats.reconcile()
     cluster.metadata.changed()
 
 

@@ -152,9 +152,9 @@ class TransactionMarkerChannelManager:
         "_network",
         "_runtime",
         "_timers",
+        "_withheld",
         "broker_id",
         "pending_markers",
-        "withheld",
     )
 
     def __init__(
@@ -173,8 +173,7 @@ class TransactionMarkerChannelManager:
         self.pending_markers: dict[PendingMarker, None] = {}
         # One timer for each marker that is to be sent, and one (None) for the sweep of lost ones.
         self._timers: DueTimers[PendingMarker | None] = DueTimers(stands_still)
-        # Transactional ids whose markers are not sent, because of a rule or an action.
-        self.withheld: set[str] = set()
+        self._withheld = services.withheld_markers
 
     def send(
         self, shard: TransactionShard, transaction: TransactionalId, order: SendMarkers
@@ -202,7 +201,7 @@ class TransactionMarkerChannelManager:
         if pending.shard.unloaded:
             del self.pending_markers[pending]  # the new coordinator sends its own markers
             return
-        pending.withheld = pending.transaction.transactional_id in self.withheld
+        pending.withheld = pending.transaction.transactional_id in self._withheld
         if pending.withheld:
             return
         partition = self._metadata.image_of(self.broker_id).partition(*pending.key)
@@ -223,7 +222,6 @@ class TransactionMarkerChannelManager:
         A marker that was sent is not sent twice. The second could arrive after the producer's next
         transaction has begun, and end it (the hazard that KIP-890 removes).
         """
-        self.withheld.discard(transactional_id)
         for pending in list(self.pending_markers):
             if pending.withheld and pending.transaction.transactional_id == transactional_id:
                 self._send(pending)

@@ -248,3 +248,73 @@ def test_an_answer_of_a_process_that_has_ended_is_lost(wire):
     wire.change(2, STOPPED)
     wire.network.answer(question, "A")
     assert wire.lost == [(0, "a")]
+
+
+def _on_its_way(wire: Wire) -> None:
+    wire.network.delay([(1, 2)], 10)
+    wire.send("a")
+
+
+def _answer_on_its_way(wire: Wire) -> None:
+    wire.network.delay([(2, 1)], 10)
+    wire.send("a")
+    wire.run(0)
+
+
+def _kept_for_the_receiver(wire: Wire) -> None:
+    wire.change(2, PAUSED)
+    wire.send("a")
+    wire.run(0)
+
+
+def _kept_for_the_sender(wire: Wire) -> None:
+    wire.change(1, PAUSED)
+    wire.send("a")
+
+
+def _kept_with_the_answer(wire: Wire) -> None:
+    _answer_on_its_way(wire)
+    wire.change(2, PAUSED)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        _on_its_way,
+        _answer_on_its_way,
+        _kept_for_the_receiver,
+        _kept_for_the_sender,
+        _kept_with_the_answer,
+    ],
+)
+def test_a_reset_loses_every_message(wire, sent):
+    sent(wire)
+    wire.arrived.clear()
+    wire.network.reset()
+    for node_id in (1, 2):
+        wire.change(node_id, RUNNING)
+    wire.run(100)
+    assert wire.arrived == []
+    assert [what for _, what in wire.lost] == ["a"]
+    wire.send("b")
+    wire.run(100)
+    assert wire.arrived == [(100, "b"), (100, "B")]
+
+
+def test_a_reset_restores_the_links(wire):
+    wire.network.cut([(1, 2)])
+    wire.network.delay([(2, 1)], 10)
+    wire.network.reset()
+    assert wire.network.is_quiet
+
+
+def test_after_a_reset_no_interceptor_delivers_an_earlier_message(wire):
+    intercepting = wire.network.interceptor = Intercepting()
+    wire.network.send(Question(wire, "a", 3))
+    wire.network.reset()
+    (hop,) = intercepting.kept
+    wire.network.carry_request(hop, hop.arrive, hop.unreached)
+    wire.network.answer(hop, "A")
+    wire.run(100)
+    assert wire.arrived == []
+    assert [what for _, what in wire.lost] == ["a", "a"]

@@ -8,9 +8,12 @@ import pytest
 
 from mockbroker.core.brokers.controller import UNCLEAN
 from mockbroker.core.cluster import Cluster
+from mockbroker.core.journal.entries import HopEntry
+from mockbroker.core.journal.journal import Journal
 from mockbroker.core.snapshot.capture import capture
 from mockbroker.core.snapshot.restore import RESUME, RestoreError, clear, restore
-from mockbroker_protocol import ErrorCode
+from mockbroker.core.views.groups import fetch_lag_views
+from mockbroker_protocol import ApiKey, ErrorCode
 from tests.support.group_node import (
     commit_request,
     fetch_request,
@@ -18,6 +21,7 @@ from tests.support.group_node import (
     join_request,
 )
 from tests.support.requests import Node, batch_of, done, only
+from tests.support.requests import fetch_request as consumer_fetch
 from tests.support.stored_clusters import cluster_state, loaded, revived, whole
 from tests.support.txn_node import Txn, TxnNode
 
@@ -222,6 +226,41 @@ def test_rules_end_with_a_restore(node):
     assert not partition.own_replicas
 
 
+def test_a_restore_removes_cuts_and_delays(node):
+    cluster = node.cluster
+    image = capture(cluster)
+    cluster.delay_network(1, by_ms=400)
+    cluster.cut_network(3, both_ways=False)
+    restore(cluster, image)
+    assert cluster.replication.network.is_quiet
+    assert not cluster.topics["t"].partitions[0].own_replicas
+
+
+@pytest.mark.parametrize("way", ["slow", "cut"])
+def test_no_fetch_of_before_the_restore_counts_after_it(node, way):
+    """The follower had fetched more by then than it has in the snapshot."""
+    cluster = node.cluster
+    partition = cluster.topics["t"].partitions[0]
+    leader = partition.leader_id
+    follower = next(n for n in partition.replicas if n != leader)
+    cluster.stop_broker(follower, "unclean")
+    node.produce(batch_of(b"one"), broker=leader)
+    image = capture(cluster)
+    cluster.start_broker(follower)
+    node.advance(2000)
+    if way == "slow":
+        cluster.delay_network(follower, to=leader, by_ms=400)
+    else:
+        cluster.cut_network(follower, to=leader)
+    node.advance(100)  # it has asked for what comes at its log end
+    restore(cluster, image)
+    node.advance(5000)
+    again = cluster.topics["t"].partitions[0]
+    assert again.leader_epoch == partition.leader_epoch
+    assert again.own_replicas[follower].log.end_offset == 0
+    assert again.followers[follower].fetched_offset == -1
+
+
 def test_a_follower_that_lagged_catches_up_after_the_restore(node):
     partition = node.cluster.topics["t"].partitions[0]
     lagging = next(n for n in partition.replicas if n != partition.leader_id)
@@ -286,6 +325,42 @@ def test_an_end_that_was_decided_is_carried_through(node):
     other = moved(node)
     other.advance(1000)
     assert other.words() == ["v", "COMMIT"]
+
+
+def test_a_restore_releases_the_markers_that_an_action_withheld(node):
+    image = capture(node.cluster)
+    node.cluster.hang_transaction("x")
+    restore(node.cluster, image)
+    txn = node.txn("x")
+    assert txn.add(0) == 0
+    assert txn.produce([b"v"]).error_code == 0
+    assert txn.end().error_code == 0
+    node.settle()
+    assert node.words() == ["v", "COMMIT"]
+
+
+def test_a_restore_forgets_how_far_queries_have_fetched(node):
+    image = capture(node.cluster)
+    request = consumer_fetch(node.cluster, [("t", 0, 7)], version=12)
+    node.cluster.brokers[1].fetch_positions.heard("consumer-s-executor-1", request, by_id=False)
+    assert fetch_lag_views(node.cluster) != []
+    restore(node.cluster, image)
+    assert fetch_lag_views(node.cluster) == []
+
+
+def test_heartbeats_are_sent_by_the_brokers_of_the_snapshot(node):
+    """As long as the journal records hops."""
+    cluster = node.cluster
+    image = capture(cluster)
+    cluster.remove_broker(3)
+    journal = Journal(lambda: 0, hops=True)
+    cluster.keep_journal(journal)
+    restore(cluster, image)
+    node.advance(10_000)
+    _, entries = journal.since(0)
+    hops = [entry for entry in entries if isinstance(entry, HopEntry) and not entry.request_seq]
+    senders = {hop.sender for hop in hops if hop.api_key == ApiKey.BROKER_HEARTBEAT}
+    assert {2, 3} <= senders
 
 
 def test_a_producer_goes_on_with_its_sequence(node):

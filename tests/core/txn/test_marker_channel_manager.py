@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.core.replication.partition import Partition
+from mockbroker.core.replication.reassignment import reassign
 from mockbroker.core.txn.marker_channel_manager import RETRY_MS
 from mockbroker_protocol import ErrorCode
 from tests.support.hops import add_hop_rule, remove_rule
@@ -285,9 +287,8 @@ def test_a_release_sends_no_marker_that_is_on_its_way() -> None:
     rule = add_hop_rule(node.cluster, {"hold": {}}, api="WriteTxnMarkers")
     open_and_end(p)
     node.settle()
-    markers = node.cluster.processes[p.broker].transactions.markers
-    markers.withheld.add(p.id)
-    markers.send_withheld(p.id)
+    node.cluster.hang_transaction(p.id)
+    node.cluster.hang_transaction(p.id, release=True)
     node.settle()
     assert rule.hits == 1
     remove_rule(node.cluster, rule)
@@ -298,14 +299,30 @@ def test_a_release_sends_no_marker_that_is_on_its_way() -> None:
 def test_a_marker_that_is_withheld_sets_out_with_the_release() -> None:
     node = TxnNode(racks=THREE)
     p = node.txn()
-    markers = node.cluster.processes[p.broker].transactions.markers
-    markers.withheld.add(p.id)
+    node.cluster.hang_transaction(p.id)
     open_and_end(p)
     node.advance(120_000)
     assert (p.state, node.words()) == ("PrepareCommit", ["v"])
-    markers.send_withheld(p.id)
+    node.cluster.hang_transaction(p.id, release=True)
     node.settle()
     assert (p.state, node.words()) == ("CompleteCommit", ["v", "COMMIT"])
+
+
+def test_a_marker_is_withheld_on_a_broker_that_was_added_later() -> None:
+    node = TxnNode(racks=THREE)
+    p = node.txn()
+    node.cluster.hang_transaction(p.id)
+    node.cluster.add_broker(4)
+    open_and_end(p)
+    index = node.cluster.find_coordinator_partition(p.id, TRANSACTION_STATE_TOPIC)
+    control = node.cluster.replication_control
+    reassign(control, TRANSACTION_STATE_TOPIC, index, [4], may_change_factor=True)
+    node.advance(120_000)
+    assert node.coordinator_of(p.id) == 4
+    assert node.words() == ["v"]
+    node.cluster.hang_transaction(p.id, release=True)
+    node.settle()
+    assert node.words() == ["v", "COMMIT"]
 
 
 def test_a_marker_that_was_sent_again_does_not_arrive_after_all() -> None:
