@@ -13,6 +13,8 @@ from mockbroker.core.events import (
 )
 from mockbroker.core.groups.offsets import OffsetAndMetadata
 from mockbroker.core.ids import uuid_text
+from mockbroker.core.snapshot.capture import capture
+from mockbroker.core.snapshot.restore import restore
 from mockbroker.core.txn.events import TransactionImage
 from mockbroker.core.txn.machine import TransactionalId
 from mockbroker.core.txn.shard import TransactionShard
@@ -416,3 +418,43 @@ def test_offsets_that_were_sent_again_may_be_committed_with_a_later_transaction(
         }
     )
     assert run(plan).violations == []
+
+
+def test_a_watermark_of_before_a_restore_says_nothing_of_a_record_written_after_it(
+    world: World,
+) -> None:
+    """The coordinator gave up waiting for the record, and does not know it."""
+    begun(world)
+    partition = world.cluster.topics["__transaction_state"].partitions[0]
+    image = capture(world.cluster)
+    for _ in range(5):
+        append(partition, batch_of())
+    world.look()
+    restore(world.cluster, image)
+    followers = [n for n in partition.replicas if n != partition.leader_id]
+    for follower in followers:
+        world.cluster.lag_follower("__transaction_state", 0, node=follower)
+    wait(world, 1_000)
+    begun(world)
+    wait(world, 31_000)  # longer than request.timeout.ms
+    for follower in followers:
+        world.cluster.lag_follower("__transaction_state", 0, node=follower, release=True)
+    world.laws.conclude()
+    assert "coordinators know what their log says" not in {v.law for v in world.laws.violations}
+
+
+def wait(world: World, by_ms: int) -> None:
+    world.clock.now_ms += by_ms
+    world.cluster.runtime.timers.run_due(world.clock.now_ms)
+
+
+def begun(world: World) -> None:
+    """The coordinator of the id tx has given it an epoch."""
+    cluster = world.cluster
+    if "__transaction_state" not in cluster.topics:
+        cluster.create_topic("__transaction_state", 1, 3)
+    leader_id = cluster.topics["__transaction_state"].partitions[0].leader_id
+    shard = cluster.processes[leader_id].transactions.shard_of("tx")
+    assert isinstance(shard, TransactionShard)
+    shard.init("tx", 60_000, -1, -1, lambda _: None)
+    world.look()

@@ -11,8 +11,8 @@ no client is told of it. It registers when it is started anew. There is nothing 
 its end was clean, so it counts as unclean (ClusterControlManager.registerBroker).
 
 One of the brokers is the active controller. Every broker of Kafka forwards what is for the
-controller, so clients hardly notice which one it is; when it stops, the next one takes over under a
-higher epoch. Whatever partitions need (see `elections`) is done at once, as the quorum is never
+controller, so clients hardly notice which one it is; when it stops or is paused, the next one takes
+over at once, under a higher epoch. Whatever partitions need (see `elections`) is done at once, as the quorum is never
 slow here.
 
 Source: ClusterControlManager, ReplicationControlManager, QuorumController.
@@ -119,6 +119,7 @@ class Controller:
             self._leave_isrs(broker, "controlled shutdown")
         broker.stopped_how = CONTROLLED if how == CONTROLLED else UNCLEAN
         self._transition(broker, ProcessEvent.STOP)
+        self._resign_if_controller(broker)
         broker.forget_memory()
         self._publisher.publish(broker)  # its image is gone, and its logs are what they are
         self._replication.broker_changed(broker.node_id)
@@ -204,6 +205,7 @@ class Controller:
     def pause(self, broker: Broker, fence_after_ms: int) -> None:
         """Pause the process; the controller fences it when its session is over."""
         self._transition(broker, ProcessEvent.PAUSE)
+        self._resign_if_controller(broker)
         self._replication.broker_changed(broker.node_id)
         self._contact_lost(broker, fence_after_ms)
 
@@ -212,6 +214,7 @@ class Controller:
         self._transition(broker, ProcessEvent.RESUME)
         if broker.has_newest_image:
             self.heartbeat_received(broker)
+            self._take_over_if_vacant(broker)
         self._replication.broker_changed(broker.node_id)
         broker.resume()
 
@@ -346,8 +349,7 @@ class Controller:
         broker.fenced = False
         self._metadata.changed()
         self._emit_change(broker, "unfenced")
-        if self.node_id == NO_LEADER or not self._is_up(self.node_id):
-            self.take_over(broker.node_id)
+        self._take_over_if_vacant(broker)
         self._for_each(self._elect_if_leaderless, "unfenced")
         self._replication.broker_changed(broker.node_id)
 
@@ -401,10 +403,23 @@ class Controller:
         return broker is not None and not broker.fenced
 
     def _resign_if_controller(self, broker: Broker) -> None:
-        """Let the next live broker take over, if this one is the controller."""
-        if self.node_id == broker.node_id:
-            others = [n for n in self._brokers if self._is_up(n)]
-            self.take_over(others[0] if others else NO_LEADER)
+        """Let the next live broker take over, if this one is the controller. A paused broker takes
+        over only from a fenced one, and only if no other runs.
+        """
+        if self.node_id != broker.node_id:
+            return
+        others = [n for n in self._brokers if n != self.node_id and self._is_up(n)]
+        running = [n for n in others if self._metadata.is_running(n)]
+        if running or broker.fenced:
+            self.take_over((running or others or [NO_LEADER])[0])
+
+    def _take_over_if_vacant(self, broker: Broker) -> None:
+        """Let this broker take over, if it is live and the controller is not, or is paused."""
+        present = self.node_id
+        if self._is_up(broker.node_id) and not (
+            self._is_up(present) and self._metadata.is_running(present)
+        ):
+            self.take_over(broker.node_id)
 
     def take_over(self, node_id: int) -> None:
         """Let another broker be the active controller, -1 for none."""

@@ -55,8 +55,15 @@ class GroupCoordinator(CoordinatorRuntime[GroupShard]):
 
     def begin(self, shard: GroupShard) -> None:
         if self._expiry is None:
-            self._expiry = ExpirySchedule(self.configs, self.times.groups, self.loaded)
+            self._expiry = ExpirySchedule(
+                self.configs, self.times.groups, self.loaded, self.stands_still
+            )
         shard.on_loaded(self._expiry.shard_changed)
+
+    def resume(self) -> None:
+        super().resume()
+        if self._expiry is not None:
+            self._expiry.timers.resume()
 
     # ----------------------------------------------------------------------- expiration, deletion
 

@@ -11,32 +11,33 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from mockbroker.core.groups.expiry import expire
+from mockbroker.core.timing.timers import DueTimers
 
 if TYPE_CHECKING:
     from mockbroker.core.configs.values import ClusterConfigs
     from mockbroker.core.groups.shard import GroupShard
     from mockbroker.core.timing.domain_timers import DomainTimers
-    from mockbroker.core.timing.timers import Timer
 
 
 class ExpirySchedule:
     """The checks of one broker's shards, at multiples of the interval since construction."""
 
-    __slots__ = ("_configs", "_due", "_shards", "_started_ms", "_timer", "_times")
+    __slots__ = ("_configs", "_due", "_shards", "_started_ms", "_times", "timers")
 
     def __init__(
         self,
         configs: ClusterConfigs,
         times: DomainTimers,
         shards: Callable[[], Iterable[GroupShard]],
+        stands_still: Callable[[], bool],
     ) -> None:
-        """`shards` returns the loaded shards."""
+        """`shards` returns the loaded shards; while the broker `stands_still` nothing expires."""
         self._configs = configs
         self._shards = shards
         self._times = times
         self._started_ms = self._times.now_ms()
         self._due: dict[GroupShard, int] = {}  # when its next offset expires
-        self._timer: Timer | None = None
+        self.timers: DueTimers[None] = DueTimers(stands_still)
 
     def shard_changed(self) -> None:
         """A shard has changed: include it in the next check."""
@@ -61,15 +62,9 @@ class ExpirySchedule:
         interval_ms = max(self._configs.get_int("offsets.retention.check.interval.ms"), 1)
         earliest_ms = max(at_ms, self._times.now_ms() + 1)
         check_ms = earliest_ms + (self._started_ms - earliest_ms) % interval_ms
-        timer = self._timer
-        if timer is not None:
-            if timer.deadline_ms <= check_ms:
-                return
-            timer.cancel()
-        self._timer = self._times.call_at(check_ms, self._run)
+        self.timers.arm(self._times, None, check_ms, self._run)
 
-    def _run(self) -> None:
-        self._timer = None
+    def _run(self, _: None) -> None:
         now_ms = self._times.now_ms()
         loaded = dict.fromkeys(self._shards())
         self._due = {shard: due_ms for shard, due_ms in self._due.items() if shard in loaded}

@@ -142,6 +142,7 @@ class Network:
         "_down",
         "_generation",
         "_now_ms",
+        "_paused",
         "_processes",
         "_timers",
         "_waiting",
@@ -158,6 +159,7 @@ class Network:
         self._timers = timers
         self._now_ms = now_ms
         self._processes = processes
+        self._paused: set[int] = set()
         # What waits for a paused broker, by its node id.
         self._waiting: dict[int, list[Callable[[], None]]] = {}
         self._down: set[Link] = set()
@@ -172,18 +174,21 @@ class Network:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether every link is up and takes no time, without an interceptor."""
-        return not (self._down or self._delays) and self.interceptor is None
+        """Whether every link is up and takes no time, without an interceptor or a paused broker."""
+        return not (self._down or self._delays or self._paused) and self.interceptor is None
 
     def is_direct(
         self, sender: int, receiver: int, api: ApiKey, partition: Partition | None = None
     ) -> bool:
-        """Whether a request and its answer take no time, and no interceptor wants them.
+        """Whether a request and its answer take no time: neither broker is paused, and no
+        interceptor wants them.
 
         A broker reaches itself without delay.
         """
         if self.is_quiet:
             return True
+        if sender in self._paused or receiver in self._paused:
+            return False
         links = ((sender, receiver), (receiver, sender))
         if sender != receiver and any(x in self._down or x in self._delays for x in links):
             return False
@@ -248,8 +253,13 @@ class Network:
     # -- processes ---------------------------------------------------------------------------------
 
     def broker_changed(self, broker: NetworkProcess) -> None:
-        """The process of a broker was resumed, or has ended: what waited for it goes on."""
-        if broker.state != PAUSED:
+        """The process of a broker was paused; or it was resumed or has ended, and what waited for
+        it goes on.
+        """
+        if broker.state == PAUSED:
+            self._paused.add(broker.node_id)
+        else:
+            self._paused.discard(broker.node_id)
             self._wake(broker.node_id)
 
     def _wake(self, node_id: int) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
 from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
+from mockbroker.core.timing.timers import DueTimers
 from mockbroker.core.txn.marker_channel_manager import TransactionMarkerChannelManager
 from mockbroker.core.txn.shard import TransactionShard
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
     """The transactional ids that one broker coordinates."""
 
-    __slots__ = ("_expiring", "_started_ms", "features", "markers", "timeout_max_ms", "times")
+    __slots__ = ("_expiry", "_started_ms", "features", "markers", "timeout_max_ms", "times")
 
     topic_name = TRANSACTION_STATE_TOPIC
     loads_on_request = False  # its load sends markers
@@ -39,24 +40,24 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
         )
         self.times: DomainTimers = services.clock_domains.transactions
         self._started_ms = self.times.now_ms()
-        self._expiring = False
+        self._expiry: DueTimers[None] = DueTimers(self.stands_still)
 
     def new_shard(self, partition: Partition) -> TransactionShard:
         return TransactionShard(self, partition)
 
     def begin(self, shard: TransactionShard) -> None:
         shard.on_loaded()
-        if not self._expiring:
-            self._expiring = True
-            self._schedule_expiry()
+        self._schedule_expiry()
 
     def resume(self) -> None:
         super().resume()
         self.markers.resume()
+        self._expiry.resume()
 
     def unload(self) -> None:
         super().unload()
         self.markers.unload()
+        self._expiry.clear()
 
     # --------------------------------------------------------------------------------------- scans
 
@@ -75,9 +76,10 @@ class TransactionCoordinator(CoordinatorRuntime[TransactionShard]):
         interval_ms = self.configs.get_int(
             "transaction.remove.expired.transaction.cleanup.interval.ms"
         )
-        self.times.call_at(self.times.now_ms() + interval_ms, self._on_expiry)
+        due_ms = self.times.now_ms() + interval_ms
+        self._expiry.arm(self.times, None, due_ms, self._on_expiry)
 
-    def _on_expiry(self) -> None:
+    def _on_expiry(self, _: None) -> None:
         self.expire_ids()
         self._schedule_expiry()
 

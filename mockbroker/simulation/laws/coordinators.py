@@ -171,7 +171,7 @@ class CoordinatorsKnow(Law):
             """Whether a record was not replicated in time."""
             due_ms = written_ms + wait_ms
             return now_ms >= due_ms and not any(
-                mark > offset and at_ms < due_ms for mark, at_ms in passed
+                mark > offset and written_ms <= at_ms < due_ms for mark, at_ms in passed
             )
 
         for what, known, said in observe.memory_and_log(shard, is_late):

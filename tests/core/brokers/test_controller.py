@@ -6,7 +6,10 @@ import pytest
 
 from mockbroker.core.errors import ActionError
 from mockbroker.core.events import BrokerChanged, ControllerChanged
+from mockbroker.handlers import load_all
+from mockbroker.handlers.base import APIS
 from mockbroker_protocol import ApiKey, ErrorCode
+from mockbroker_protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from mockbroker_protocol.messages.describe_cluster import DescribeClusterRequest
 from mockbroker_protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -306,6 +309,63 @@ def test_when_the_controllers_broker_stops_the_next_one_takes_over(node):
     assert seen(node)[1] == 2
     told = [(e.node_id, e.epoch) for e in node.events if isinstance(e, ControllerChanged)]
     assert told == [(2, 2)]
+
+
+@pytest.mark.parametrize("how", ["paused", "killed"])
+def test_when_the_controllers_broker_stands_still_the_next_one_takes_over_at_once(node, how):
+    if how == "paused":
+        node.cluster.pause_broker(1, fence_after_ms=9000)
+    else:
+        node.cluster.stop_broker(1, "unclean", fence_after_ms=9000)
+    assert seen(node, 2)[1] == 2
+    node.cluster.pause_broker(2, fence_after_ms=9000)
+    assert node.cluster.controller_id == 3
+    node.cluster.pause_broker(3, fence_after_ms=9000)
+    assert node.cluster.controller_id == 3
+    node.cluster.resume_broker(2)
+    assert node.cluster.controller_id == 2
+
+
+def test_a_paused_broker_takes_over_only_if_no_other_runs(node):
+    node.cluster.pause_broker(2, fence_after_ms=9000)
+    node.cluster.stop_broker(1)
+    assert node.cluster.controller_id == 3
+    node.cluster.stop_broker(3)
+    assert node.cluster.controller_id == 2
+
+
+def test_a_paused_controller_answers_once_it_is_resumed(node):
+    """No other live broker can take over."""
+    cluster = node.cluster
+    cluster.stop_broker(2)
+    unregister(node, 3)
+    cluster.pause_broker(1, fence_after_ms=3_600_000)
+    load_all()
+    request = CreateTopicsRequest([CreatableTopic("new", 1, 1)])
+    answer = APIS[ApiKey.CREATE_TOPICS].handle(
+        node.ctx(5, key=ApiKey.CREATE_TOPICS, broker=3), request
+    )
+    node.advance(5000)
+    assert not answer.done
+    cluster.resume_broker(1)
+    node.advance(0)
+    assert answer.done
+    assert answer.response.topics[0].error_code == ErrorCode.NONE
+
+
+def test_followers_of_a_paused_leader_hear_nothing_of_its_high_watermark(node):
+    """Another follower leaves the ISR meanwhile."""
+    node.cluster.pause_broker(1, fence_after_ms=3_600_000)
+    node.send("a", acks=1)
+    node.settle()
+    node.cluster.pause_broker(3, fence_after_ms=3_600_000)
+    node.cluster.stop_broker(1, "unclean")
+    node.advance(1000)
+    assert node.partition.isr == [3, 2]
+    assert node.read(broker=2) == ""
+    node.cluster.resume_broker(3)
+    node.settle()
+    assert node.read(broker=2) == "a"
 
 
 def test_without_a_live_broker_there_is_no_controller_until_one_starts(node):

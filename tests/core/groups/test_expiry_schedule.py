@@ -124,3 +124,16 @@ def test_it_is_as_if_every_round_took_place(seed: int) -> None:
         thorough.act()
         assert ours.seen() == thorough.seen(), (seed, step)
         assert ours.node.shard().groups.keys() == thorough.node.shard().groups.keys()
+
+
+def test_no_offset_expires_while_its_coordinator_is_paused() -> None:
+    node = new_node()
+    rounds_until(node, 1)
+    node.ask(commit_request({("t", 0): 1}))
+    rounds_until(node, 1)
+    node.cluster.pause_broker(1, fence_after_ms=1_000 * MINUTE)
+    rounds_until(node, 5 * RETENTION_MINUTES)
+    shard = node.cluster.brokers[1].groups.loaded()[0]
+    assert list(shard.offsets.keys_of_group("g")) == [("t", 0)]
+    node.cluster.resume_broker(1)
+    assert list(shard.offsets.keys_of_group("g")) == []

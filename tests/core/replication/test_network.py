@@ -174,6 +174,21 @@ def test_a_request_to_a_paused_broker_arrives_when_it_is_resumed(wire):
     assert wire.arrived == [(10, "a"), (10, "b"), (10, "A"), (10, "B")]
 
 
+def test_no_request_from_or_to_a_paused_broker_is_direct(wire):
+    wire.change(2, PAUSED)
+    assert not wire.network.is_quiet
+    direct = {
+        (sender, receiver): wire.network.is_direct(sender, receiver, ApiKey.FETCH)
+        for sender, receiver in [(1, 2), (2, 1), (2, 2), (1, 3), (1, 1)]
+    }
+    assert [pair for pair, is_direct in direct.items() if is_direct] == [(1, 3), (1, 1)]
+    wire.change(2, RUNNING)
+    assert wire.network.is_quiet
+    wire.change(2, PAUSED)
+    wire.change(2, STOPPED)
+    assert wire.network.is_quiet
+
+
 def test_a_broker_that_is_paused_again_at_once_receives_nothing_in_between(wire):
     wire.change(2, PAUSED)
     wire.send("a")

@@ -175,3 +175,16 @@ def test_every_id_is_found_among_the_shards_of_its_broker() -> None:
             assert shard.partition.leader_id == broker.node_id
             found |= set(shard.transactions)
     assert found == {f"x{i}" for i in range(20)}
+
+
+def test_no_id_expires_while_its_coordinator_is_paused() -> None:
+    hour_ms = 3_600_000
+    node = TxnNode(configs={"transactional.id.expiration.ms": str(3 * hour_ms)})
+    p = node.txn()
+    shard = node.txn_shard()
+    node.advance(hour_ms // 2)
+    node.cluster.pause_broker(1, fence_after_ms=1_000 * hour_ms)
+    node.advance(20 * hour_ms)
+    assert list(shard.transactions) == [p.id]
+    node.cluster.resume_broker(1)
+    assert list(shard.transactions) == []
