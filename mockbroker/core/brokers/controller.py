@@ -12,8 +12,8 @@ its end was clean, so it counts as unclean (ClusterControlManager.registerBroker
 
 One of the brokers is the active controller. Every broker of Kafka forwards what is for the
 controller, so clients hardly notice which one it is; when it stops or is paused, the next one takes
-over at once, under a higher epoch. Whatever partitions need (see `elections`) is done at once, as the quorum is never
-slow here.
+over at once, under a higher epoch. Whatever partitions need (see `elections`) is done at once, as
+the quorum is never slow here.
 
 Source: ClusterControlManager, ReplicationControlManager, QuorumController.
 """
