@@ -341,6 +341,13 @@ def forwards_travel(cluster: Cluster) -> bool:
     )
 
 
+def alters_at_once(cluster: Cluster, node_id: int) -> bool:
+    """Whether the controller answers an AlterPartition of this broker without delay."""
+    return has_newest_image(cluster, node_id) and cluster.replication.network.is_direct(
+        node_id, cluster.controller_id, ApiKey.ALTER_PARTITION
+    )
+
+
 def log_of(known: Partition, node_id: int) -> ReplicaLog:
     """The log of a replica, which may be the leader's."""
     own = known.own_replicas.get(node_id)

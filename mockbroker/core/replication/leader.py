@@ -59,6 +59,7 @@ class LeaderReplication:
     """What the leader of one partition does for followers that have a log of their own."""
 
     __slots__ = (
+        "_asked",
         "_closed",
         "_configs",
         "_emitted_high_watermark",
@@ -81,6 +82,7 @@ class LeaderReplication:
         self._parked: dict[int, _Parked] = {}
         self._shrink: Timer | None = None
         self._expand: Timer | None = None
+        self._asked: AlterPartition | None = None  # what the controller has not answered yet
         self._wait: Timer | None = None
         self._emitted_high_watermark = partition.high_watermark
         self._closed = False
@@ -100,8 +102,12 @@ class LeaderReplication:
         """The leadership, the ISR or the followers changed."""
         partition = self._partition
         self._refuse_parked()
-        if partition.isr_in_flight and self._metadata.has_newest_image(partition.leader_id):
-            partition.isr_in_flight = ()  # asked for while the controller was out of reach
+        if (
+            partition.isr_in_flight
+            and (self._asked is None or partition.isr_in_flight is not self._asked.isr)
+            and self._metadata.has_newest_image(partition.leader_id)
+        ):
+            partition.isr_in_flight = ()  # wanted while the controller was out of reach
         self._expand_for_parked()
         self._watch_lag()
 
@@ -349,12 +355,26 @@ class LeaderReplication:
                 if node_id in isr
             },
         )
+        self._ask_controller(request)
+
+    def _ask_controller(self, request: AlterPartition) -> None:
+        self._asked = request
         answered = partial(self._altered, request)
-        self._manager.alter_partition(partition, request, answered)
+        if not self._manager.alter_partition(self._partition, request, answered):
+            self._asked = None
 
     def _altered(self, request: AlterPartition, error: ErrorCode) -> None:
-        """The controller has answered; or, with REQUEST_TIMED_OUT, it has not."""
+        """The controller has answered. With REQUEST_TIMED_OUT it has not, and may still carry the
+        request out: it is sent again, and the high watermark goes on waiting
+        (NodeToControllerRequestThread).
+        """
         partition = self._partition
+        if error is ErrorCode.REQUEST_TIMED_OUT and not self._closed:
+            if self._asked is request and partition.isr_in_flight is request.isr:
+                self._ask_controller(request)
+            return
+        if self._asked is request:
+            self._asked = None
         if partition.isr_in_flight is request.isr:
             partition.isr_in_flight = ()
         if self._closed:

@@ -414,19 +414,20 @@ class ReplicaManager:
         partition: Partition,
         request: AlterPartition,
         answered: Callable[[ErrorCode], None],
-    ) -> None:
-        """Carry a leader's request to the controller, and the answer back.
+    ) -> bool:
+        """Carry a leader's request to the controller, and the answer back. False if the leader has
+        lost the controller: then nothing is sent.
 
-        A request that is lost is given up after `request.timeout.ms`. A leader that has lost the
-        controller sends none until it is back.
+        `answered` gets REQUEST_TIMED_OUT after `request.timeout.ms` without an answer, which may
+        come later.
         """
         metadata, network = self.metadata, self.network
         leader_id, controller_id = request.node_id, metadata.image.controller_id
         if not metadata.has_newest_image(leader_id):
-            return
+            return False
         if network.is_direct(leader_id, controller_id, ApiKey.ALTER_PARTITION, partition):
             answered(self.on_alter_partition(request))
-            return
+            return True
         timeout_ms = self.configs.get_int("request.timeout.ms")
         timer = self.runtime.timers.call_at(
             self.runtime.now_ms() + timeout_ms, partial(answered, ErrorCode.REQUEST_TIMED_OUT)
@@ -437,6 +438,7 @@ class ReplicaManager:
             answered(error)
 
         network.send(AlterPartitionHop(metadata, network, request, self.on_alter_partition, back))
+        return True
 
     # -- events -----------------------------------------------------------------------------------
 

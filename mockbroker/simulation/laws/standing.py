@@ -187,7 +187,7 @@ class NoEpochAhead(Law):
 
 class ChangesAreAnswered(Law):
     """A leader that has asked the controller for another ISR waits no longer for the answer than
-    `request.timeout.ms`, as long as it hears the controller.
+    `request.timeout.ms`, while messages between the two are neither late nor lost.
     """
 
     name = "changes of the ISR are answered"
@@ -205,7 +205,7 @@ class ChangesAreAnswered(Law):
             if (
                 not asked
                 or not view.leads
-                or not observe.has_newest_image(self.laws.cluster, view.node_id)
+                or not observe.alters_at_once(self.laws.cluster, view.node_id)
             ):
                 self._asked.pop(where, None)
                 continue

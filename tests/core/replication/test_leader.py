@@ -387,3 +387,35 @@ def test_a_fetch_of_a_process_that_has_ended_lets_no_other_into_the_isr():
     assert 3 not in node.partition.isr
     node.advance(1_000)
     assert (3 in node.partition.isr, node.content(3)) == (True, "a")
+
+
+def test_the_high_watermark_waits_for_a_request_that_the_controller_may_still_carry_out():
+    """AlterPartition is on its way for longer than request.timeout.ms. The follower that it adds to
+    the ISR lags by then; when it leads, it has every acknowledged record.
+    """
+    node = Replicas(replicas=[2, 3], configs={"replica.lag.time.max.ms": "1000"})
+    node.cluster.stop_broker(3, "unclean")
+    node.sent("a")
+    node.cluster.delay_network(2, to=1, by_ms=40_000, both_ways=False)
+    node.cluster.start_broker(3)
+    node.advance(35_000)
+    assert list(node.partition.isr_in_flight) == [2, 3]
+    node.cluster.lag_follower("t", 0, node=3)
+    node.advance(2_000)
+    answer = node.send("b", timeout_ms=60_000)
+    assert not answer.done
+    node.advance(4_000)
+    assert node.partition.isr == [2, 3]
+    node.cluster.stop_broker(2, "unclean")
+    assert (node.partition.leader_id, error_of(answer)) == (3, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+def test_a_request_for_another_isr_is_sent_until_it_is_answered():
+    node = Replicas(replicas=[2, 3])
+    node.cluster.stop_broker(3, "unclean")
+    rule = add_hop_rule(node.cluster, {"drop_request": {}}, {"times": 2}, api="AlterPartition")
+    node.cluster.start_broker(3)
+    node.advance(59_000)
+    assert (rule.hits, node.partition.isr) == (2, [2])
+    node.advance(2_000)
+    assert node.partition.isr == [2, 3]
