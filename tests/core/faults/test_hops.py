@@ -143,7 +143,7 @@ def test_an_isr_does_not_grow_while_alter_partition_is_dropped() -> None:
     assert rule.last is not None
     assert rule.last.client_id == f"broker-{leader}"
     remove_rule(node.cluster, rule)
-    node.settle()
+    node.advance(30_000)  # request.timeout.ms after the last one that was dropped
     assert node.partition.isr == [1, 2, 3]
 
 
