@@ -47,6 +47,7 @@ main = LazyGroup(
         ),
         "token": ("mockbroker.cli.token:token", "Sign a token for OAUTHBEARER clients."),
         "codec": ("mockbroker.cli.codec:codec", "Show the wire format of messages."),
+        "doctor": ("mockbroker.cli.doctor:doctor", "Check this machine: Java, ports, extras."),
         "decode": ("mockbroker.cli.decode:decode", "Explain bytes of the Kafka protocol."),
     },
     help="A Kafka cluster for tests in one process, and tools for it.",

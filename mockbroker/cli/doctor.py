@@ -1,0 +1,193 @@
+"""`mockbroker doctor`: what this machine has, what is missing, and the remedy."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
+from typing import Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import click
+import msgspec
+
+from mockbroker.cli.admin_options import DEFAULT_ADMIN_PORT
+from mockbroker.cli.cluster_options import DEFAULT_PORT
+from mockbroker.cli.common import json_option
+from mockbroker.spark.errors import SparkSetupError
+from mockbroker.spark.installation import check_java, find_spark
+
+PACKAGE = "mockbroker"
+DEFAULT_BROKERS = 3
+# Each connection takes one, and a test suite may have hundreds.
+OPEN_FILES_MIN = 1024
+# Extras for people who use mockbroker. The others are for its development.
+EXTRAS = {
+    "pytest": "the fixtures",
+    "tls": "TLS listeners and signed tokens",
+    "pipeline": "the journal's tables, the audit and reports",
+    "spark": "Spark jobs",
+    "clients": "clients of other makers",
+}
+
+_REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
+_OF_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at. `remedy` is empty where nothing is to be done."""
+
+    name: str
+    state: Literal["ok", "missing", "broken"]
+    found: str
+    remedy: str = ""
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> int:
+    """Check Python, packages, extras, Java, Maven, Spark, ports and limits.
+
+    The exit code is 1 if a cluster cannot run, and 0 if only something optional is missing.
+    """
+    findings = list(examine())
+    if as_json:
+        click.echo(msgspec.json.encode([each._asdict() for each in findings]))
+    else:
+        width = max(len(each.name) for each in findings)
+        for each in findings:
+            click.echo(f"{each.state:8} {each.name:{width}}  {each.found}")
+            if each.remedy:
+                click.echo(f"{'':8} {'':{width}}  {each.remedy}")
+    return int(any(each.state == "broken" for each in findings))
+
+
+def examine() -> Iterator[Finding]:
+    """Everything that is looked at, in the order of the output."""
+    yield Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")
+    own = distribution(PACKAGE)
+    yield Finding(PACKAGE, "ok", f"{own.version} on {platform.platform(terse=True)}")
+    yield _required(own)
+    for extra, purpose in EXTRAS.items():
+        yield _extra(own, extra, purpose)
+    yield _java()
+    yield _maven()
+    yield _spark()
+    for port in (*range(DEFAULT_PORT, DEFAULT_PORT + DEFAULT_BROKERS), DEFAULT_ADMIN_PORT):
+        yield _port(port)
+    yield _open_files()
+
+
+def _required(own: Distribution) -> Finding:
+    """The packages that every cluster needs."""
+    absent = [name for name in requirements(own) if not _is_installed(name)]
+    if absent:
+        return Finding("packages", "broken", f"without {', '.join(absent)}", install_command(own))
+    return Finding("packages", "ok", "all that a cluster needs")
+
+
+def _extra(own: Distribution, extra: str, purpose: str) -> Finding:
+    absent = [name for name in requirements(own, extra) if not _is_installed(name)]
+    if absent:
+        return Finding(
+            f"[{extra}]",
+            "missing",
+            f"no {', '.join(absent)}: needed for {purpose}",
+            install_command(own, extra),
+        )
+    return Finding(f"[{extra}]", "ok", purpose)
+
+
+def requirements(own: Distribution, extra: str | None = None) -> list[str]:
+    """The distributions that an extra adds, or, without one, those that are always needed."""
+    names = []
+    for line in own.requires or ():
+        needed, _, marker = line.partition(";")
+        of_extra = _OF_EXTRA.search(marker)
+        if (of_extra.group(1) if of_extra else None) == extra:
+            name = _REQUIREMENT.match(needed.strip())
+            assert name is not None, line
+            names.append(name.group())
+    return names
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        version(name)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def install_command(own: Distribution, extra: str | None = None) -> str:
+    """The command that installs the package, with an extra, from where it was installed."""
+    what = PACKAGE
+    with suppress(ValueError, KeyError):
+        origin = urlsplit(json.loads(own.read_text("direct_url.json") or "{}")["url"])
+        if origin.scheme == "file":
+            what = unquote(origin.path)
+    return f"pip install '{what}[{extra}]'" if extra else f"pip install '{what}'"
+
+
+def _java() -> Finding:
+    try:
+        spark = find_spark().version
+    except SparkSetupError:
+        spark = "4.0.0"
+    try:
+        return Finding("java", "ok", f"Java {check_java(spark)}")
+    except SparkSetupError as error:
+        found, _, remedy = str(error).partition(": ")
+        return Finding("java", "missing", f"{found}: needed for Spark", remedy)
+
+
+def _maven() -> Finding:
+    program = shutil.which("mvn")
+    if program is None:
+        return Finding(
+            "maven",
+            "missing",
+            "no mvn on the PATH: needed once, for the jars of Spark's Kafka connector",
+            "install Maven, or name a directory of jars in MOCKBROKER_SPARK_JARS",
+        )
+    return Finding("maven", "ok", program)
+
+
+def _spark() -> Finding:
+    try:
+        found = find_spark()
+    except SparkSetupError as error:
+        words, _, remedy = str(error).partition(": ")
+        return Finding("spark", "missing", words, remedy)
+    return Finding("spark", "ok", f"{found.version} at {found.home}")
+
+
+def _port(port: int) -> Finding:
+    name = f"port {port}"
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", port))
+        except OSError as error:
+            flag = "--admin-port" if port == DEFAULT_ADMIN_PORT else "--port"
+            remedy = f"mockbroker serve {flag} 0 takes free ports"
+            return Finding(name, "missing", error.strerror or str(error), remedy)
+    return Finding(name, "ok", "free")
+
+
+def _open_files() -> Finding:
+    try:
+        import resource
+    except ImportError:
+        return Finding("open files", "ok", "no limit is known on this system")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= OPEN_FILES_MIN:
+        return Finding("open files", "ok", f"{soft} at a time")
+    remedy = f"ulimit -n {min(4 * OPEN_FILES_MIN, hard)}"
+    return Finding("open files", "missing", f"only {soft} at a time", remedy)
