@@ -22,7 +22,7 @@ from bench.workloads.pairs import (
     compare,
     seconds_of_a_round_trip,
 )
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 
 
 def serve() -> None:

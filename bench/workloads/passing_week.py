@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import Record, build_batch
 
 PARTITIONS = 100

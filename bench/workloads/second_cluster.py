@@ -6,7 +6,7 @@ import json
 import time
 
 from bench import raw
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 
 
 def seconds_to_metadata() -> float:

@@ -10,9 +10,9 @@ import json
 import statistics
 import time
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import Record, build_batch
 
 ROUNDS = 50

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import admin_api
+import api_code
 import api_coverage
 import authorization
 import checklist
@@ -40,6 +41,7 @@ REFERENCE = DOCS / "reference"
 APPENDIX = DOCS / "appendix"
 
 PAGES: dict[Path, Callable[[], str]] = {
+    **api_code.modules(),
     DOCS / "overview.svg": overview.picture,
     APPENDIX / "api-coverage.md": api_coverage.page,
     APPENDIX / "authorization.md": authorization.page,

@@ -9,8 +9,8 @@ from markdown import page as join
 from markdown import table
 
 from mockbroker.admin.v1.api import Api
+from mockbroker.admin.v1.endpoints import endpoints
 from mockbroker.admin.v1.openapi import PROBLEMS, document
-from mockbroker.admin.v1.routes import endpoints
 from mockbroker.core.journal.filters import Filter
 
 INTRO = """

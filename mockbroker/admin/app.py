@@ -12,7 +12,7 @@ from mockbroker.admin import metrics
 from mockbroker.admin.bridge import Bridge, ClusterUnavailableError
 from mockbroker.admin.target import AdminTarget
 from mockbroker.admin.v1.access import AccessControl
-from mockbroker.admin.v1.endpoint import json_response, problem_response
+from mockbroker.admin.v1.dispatch import json_response, problem_response
 from mockbroker.admin.v1.problems import Problem
 
 
@@ -24,10 +24,10 @@ def build_app(target: AdminTarget, token: str | None = None) -> AccessControl:
     bridge = Bridge(target.token)
     served = probes(target, bridge)
     if target.server is not None:
-        from mockbroker.admin.v1.api import Api
+        from mockbroker.admin.v1.api import BridgedApi
         from mockbroker.admin.v1.routes import v1_routes
 
-        served += v1_routes(Api(target.server, bridge))
+        served += v1_routes(BridgedApi(target.server, bridge))
     app = Starlette(
         routes=served,
         exception_handlers={

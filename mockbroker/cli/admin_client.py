@@ -8,34 +8,29 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
-from urllib.parse import urlencode, urlsplit
 
 import click
 
+from mockbroker.api.http import TIMEOUT_S, HttpClient, RefusedError, UnreachableError
 from mockbroker.cli import environment
 
 P = ParamSpec("P")
 
 DEFAULT_ADMIN = "http://127.0.0.1:9191"
-# Real time. Waiting is the server's: it answers when its own limit is over.
-TIMEOUT_S = 30.0
 
 
 class AdminClient:
     """Speaks to one admin API. A problem ends the command with one line and exit code 1."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        parts = urlsplit(url if "//" in url else f"//{url}")
-        with suppress(ValueError):  # the port is no number up to 65535
-            if parts.scheme in ("", "http") and parts.hostname and parts.path in ("", "/"):
-                self.url = url
-                self._host, self._port = parts.hostname, parts.port
-                self._token = token
-                return
-        raise click.BadParameter(f"{url!r} is not http://HOST:PORT", param_hint="--admin")
+        try:
+            self._http = HttpClient(url, token)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--admin") from None
+        self.url = url
 
     def get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
         return self._json("GET", path, query=query)
@@ -65,44 +60,16 @@ class AdminClient:
 
     @contextmanager
     def _response(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        query: Mapping[str, object] | None = None,
-        timeout_s: float | None = TIMEOUT_S,
+        self, method: str, path: str, body: object = None, **options: Any
     ) -> Iterator[http.client.HTTPResponse]:
-        headers = {} if self._token is None else {"authorization": f"Bearer {self._token}"}
-        data = None
-        if body is not None:
-            data = json.dumps(body).encode()
-            headers["content-type"] = "application/json"
-        if query:
-            path += "?" + urlencode(query, doseq=True)
-        connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
-        with closing(connection):
-            try:
-                connection.request(method, path, data, headers)
-                response = connection.getresponse()
-            except (OSError, http.client.HTTPException) as error:
-                raise click.ClickException(
-                    f"no admin API answers at {self.url}: {error}; `mockbroker serve` starts one"
-                ) from None
-            try:
-                if response.status >= 400:
-                    raise click.ClickException(_problem(response.status, response.read()))
+        try:
+            with self._http.response(method, path, body, **options) as response:
                 yield response
-            except (OSError, http.client.HTTPException) as error:
-                raise click.ClickException(f"{self.url} broke off its answer: {error}") from None
-
-
-def _problem(status: int, text: bytes) -> str:
-    try:
-        detail = json.loads(text)["detail"]
-    except (ValueError, KeyError, TypeError):
-        detail = text.decode("utf-8", "replace").strip() or f"HTTP status {status}"
-    return str(detail)
+        except UnreachableError as error:
+            hint = "; `mockbroker serve` starts one" if error.is_absent else ""
+            raise click.ClickException(f"{error}{hint}") from None
+        except RefusedError as error:
+            raise click.ClickException(str(error)) from None
 
 
 def admin_command(function: Callable[Concatenate[AdminClient, P], None]) -> Callable[..., None]:

@@ -116,8 +116,7 @@ def _print_json(event: dict[str, Any]) -> None:
 def _print_line(event: dict[str, Any]) -> None:
     import msgspec
 
-    from mockbroker.core.journal.events import JournalEvent
-    from mockbroker.core.journal.verify import one_line
+    from mockbroker.core.journal.events import JournalEvent, one_line
 
     at = datetime.fromtimestamp(event["virtual_ms"] / 1000, UTC)
     line = one_line(msgspec.convert(event, JournalEvent))

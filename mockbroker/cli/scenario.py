@@ -26,9 +26,10 @@ from mockbroker.core.errors import ActionError, ApiError, ConfigError, first_err
 from mockbroker.core.faults.engine import engine_of
 from mockbroker.core.faults.errors import NameTakenError
 from mockbroker.core.faults.rules import FaultPlan
+from mockbroker.core.journal.events import one_line
 from mockbroker.core.journal.filters import EventMatcher
 from mockbroker.core.journal.reader import JournalReader
-from mockbroker.core.journal.verify import Expectation, JournalGapError, explain, one_line, verify
+from mockbroker.core.journal.verify import Expectation, JournalGapError, explain, verify
 from mockbroker.core.journal.waiting import Waiter
 from mockbroker.core.quiescence import QuiescenceWatch, unsettled
 from mockbroker.core.validation import ValidationError

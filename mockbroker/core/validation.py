@@ -53,10 +53,13 @@ class Range(NamedTuple):
 
 
 class Length(NamedTuple):
-    """Bounds of a text's length, inclusive."""
+    """Bounds of the length of a text or list, inclusive."""
 
     low: int
     high: int
+
+
+ANY_LIST = Length(0, ITEMS_MAX)
 
 
 class Duration:
@@ -176,19 +179,26 @@ def _annotated(data: object, type_: Any, *marks: object, path: str, depth: int) 
     for mark in marks:
         if isinstance(mark, Duration):
             return duration_ms(data, path)
+        if isinstance(mark, Length):
+            return _of_length(data, type_, mark, path, depth)
     value = _convert(data, type_, path, depth)
     for mark in marks:
         if isinstance(mark, Range):
             assert isinstance(value, int | float)
             if not mark.low <= value <= mark.high:
                 raise ValidationError(path, f"{value} is outside {mark.low}..{mark.high}")
-        if isinstance(mark, Length):
-            assert isinstance(value, str)
-            if not mark.low <= len(value) <= mark.high:
-                raise ValidationError(
-                    path, f"a text of {mark.low} to {mark.high} characters is needed"
-                )
     return value
+
+
+def _of_length(data: object, type_: Any, bounds: Length, path: str, depth: int) -> object:
+    """A text or a list; the bounds replace those of all texts and lists."""
+    if get_origin(type_) is list:
+        return _list(data, get_args(type_)[0], path, depth, bounds)
+    if not isinstance(data, str):
+        raise ValidationError(path, f"expected {_KINDS[str]}, not {_shown(data)}")
+    if not bounds.low <= len(data) <= bounds.high:
+        raise ValidationError(path, f"a text of {bounds.low} to {bounds.high} characters is needed")
+    return data
 
 
 def _union(data: object, choices: tuple[Any, ...], path: str, depth: int) -> object:
@@ -227,11 +237,13 @@ def _fits(data: object, type_: Any) -> bool:
     return isinstance(data, type_) and (type_ is bool or not isinstance(data, bool))
 
 
-def _list(data: object, item_type: Any, path: str, depth: int) -> object:
+def _list(data: object, item_type: Any, path: str, depth: int, bounds: Length = ANY_LIST) -> object:
     if not isinstance(data, list | tuple):
         raise ValidationError(path, f"expected a list, not {_shown(data)}")
-    if len(data) > ITEMS_MAX:
-        raise ValidationError(path, f"a list has at most {ITEMS_MAX} items, not {len(data)}")
+    if not bounds.low <= len(data) <= bounds.high:
+        raise ValidationError(
+            path, f"a list has {bounds.low} to {bounds.high} items, not {len(data)}"
+        )
     return [_convert(x, item_type, f"{path}[{i}]", depth - 1) for i, x in enumerate(data)]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mockbroker import Cluster
 from mockbroker.admin import ServerTarget
-from mockbroker_fixtures import Cluster
 
 
 def target_of(kafka: Cluster) -> ServerTarget:

@@ -14,7 +14,7 @@ from bench import model, report
 from bench.model import Peer, Running
 from bench.run import run
 from bench.workloads.linger import LINGER_MS, Linger
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 
 SMALL = dataclasses.replace(model.QUICK, rounds=1, latencies=50)
 
@@ -34,7 +34,7 @@ class InThisProcess:
             yield Running(self, kafka.bootstrap_servers, (), 0.0)
 
     def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None:
-        self.kafka.create_topic(topic, partitions)
+        self.kafka.topic(topic).create(partitions)
 
     def create_topics(self, running: Running, topics: Sequence[str], partitions: int) -> float:
         raise AssertionError

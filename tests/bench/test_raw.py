@@ -8,7 +8,7 @@ import pytest
 
 from bench import raw
 from bench.workloads.support import percentile
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 
 
 def address(kafka: Cluster) -> tuple[str, int]:

@@ -17,8 +17,8 @@ from bench.workloads.groups import Rebalance, find_coordinators, member
 from bench.workloads.passing_week import seconds_of_a_week
 from bench.workloads.snapshots import seconds_there_and_back
 from bench.workloads.wire import Connections, FullMetadata
+from mockbroker import Cluster
 from mockbroker.core.groups.shard import GroupShard
-from mockbroker_fixtures import Cluster
 
 SMALL = dataclasses.replace(model.QUICK, groups=5, partitions=200, connections=5, round_trips=40)
 
@@ -40,11 +40,11 @@ class InThisProcess:
         raise AssertionError
 
     def create_topic(self, running: Running, topic: str, partitions: int = 1) -> None:
-        self.kafka.create_topic(topic, partitions)
+        self.kafka.topic(topic).create(partitions)
 
     def create_topics(self, running: Running, topics: Sequence[str], partitions: int) -> float:
         for topic in topics:
-            self.kafka.create_topic(topic, partitions)
+            self.kafka.topic(topic).create(partitions)
         return 0.5
 
     def delete_topic(self, running: Running, topic: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from mockbroker import Cluster
 from mockbroker.cli import main
-from mockbroker_fixtures import Cluster
 
 Run = Callable[..., Result]
 

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 from confluent_kafka import Producer
 
+from mockbroker import Cluster
 from mockbroker.cli import main
 from mockbroker.cli.show import VIEWS
 from mockbroker.pipeline.store import open_store
-from mockbroker_fixtures import Cluster
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
 
@@ -172,17 +172,17 @@ def test_verify_exits_with_the_verdict(kafka: Cluster, run: Run) -> None:
 
 
 def test_a_cluster_goes_back_to_a_snapshot_and_to_its_start(kafka: Cluster, run: Run) -> None:
-    kafka.create_topic("before")
+    kafka.topic("before").create()
     run("snapshot", "take", "mine")
     assert run("snapshot", "list").output == "mine\n"
     for producers in ("keep", "resume"):
-        kafka.create_topic("after")
+        kafka.topic("after").create()
         run("snapshot", "restore", "mine", "--producers", producers)
         assert kafka.call(lambda cluster: sorted(cluster.topics)) == ["before", "orders"]
-    kafka.create_topic("after")
+    kafka.topic("after").create()
     run("snapshot", "restore", "mine")
     assert kafka.call(lambda cluster: sorted(cluster.topics)) == ["before", "orders"]
-    assert "known: mine" in run("snapshot", "restore", "yours", status=1).output
+    assert "known are: mine" in run("snapshot", "restore", "yours", status=1).output
     run("reset")
     assert kafka.call(lambda cluster: sorted(cluster.topics)) == ["orders"]
 
@@ -206,7 +206,7 @@ def test_what_is_there_is_shown(kafka: Cluster, run: Run) -> None:
     assert "HIGH WATERMARK" in table
     assert "orders" in table
     [told] = json.loads(run("show", "producers", "topic=orders", "--json").output)
-    [found] = kafka.views.producers("orders")
+    [found] = kafka.producers("orders")
     assert (told["topic"], told["producer_id"]) == ("orders", found.producer_id)
     for what in VIEWS:
         run("show", what)
@@ -219,16 +219,15 @@ def test_what_is_there_is_shown(kafka: Cluster, run: Run) -> None:
 
 def test_views_of_a_cluster_in_python(kafka: Cluster) -> None:
     """They tell what the admin API tells."""
-    views = kafka.views
     api = HttpClient(kafka.admin_url)
     for found, path in (
-        (views.brokers(), "/v1/brokers"),
-        (views.topics(), "/v1/topics"),
-        (views.partitions(), "/v1/partitions"),
-        (views.producers(), "/v1/producers"),
-        (views.groups(), "/v1/groups"),
-        (views.lag(), "/v1/lag"),
-        (views.transactions(), "/v1/transactions"),
-        (views.open_transactions(), "/v1/transactions/open"),
+        (kafka.brokers(), "/v1/brokers"),
+        (kafka.topics(), "/v1/topics"),
+        (kafka.partitions(), "/v1/partitions"),
+        (kafka.producers(), "/v1/producers"),
+        (kafka.groups(), "/v1/groups"),
+        (kafka.lags(), "/v1/lag"),
+        (kafka.transactions(), "/v1/transactions"),
+        (kafka.open_transactions(), "/v1/transactions/open"),
     ):
         assert json.loads(msgspec.json.encode(found)) == api.get(path), path

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.cli.conftest import Run, table
 from tests.client.scripted import free_port
 
@@ -27,7 +27,7 @@ def test_an_address_that_is_none_is_wrong_usage(run: Run, address: str):
 def test_the_cluster_is_taken_from_the_flag_or_the_environment(
     run: Run, mock_kafka: Cluster, monkeypatch: pytest.MonkeyPatch
 ):
-    mock_kafka.create_topic("here")
+    mock_kafka.topic("here").create()
     flagged = run("topics", "list", "-b", mock_kafka.bootstrap_servers)
     assert table(flagged)[1][0] == "here"
     monkeypatch.setenv("MOCKBROKER_BOOTSTRAP", mock_kafka.bootstrap_servers)

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.cli.consume import _time_text
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import Record
 from tests.cli.conftest import Run, lines_of_json
 
@@ -23,7 +23,7 @@ def records(request: pytest.FixtureRequest) -> None:
     if "on_cluster" not in request.fixturenames:
         return
     mock_kafka = request.getfixturevalue("mock_kafka")
-    mock_kafka.create_topic("t", 2)
+    mock_kafka.topic("t").create(2)
     with Client(mock_kafka.bootstrap_servers) as client:
         client.produce("t", [FIRST, b"two", b"three"], partition=0)
         client.produce("t", [b"other"], partition=1)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner
 
+from mockbroker import Cluster
 from mockbroker.cli import main
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.support.librdkafka import open_consumer, produce
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.cli.daemon import running
-from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import produce, read_all, values
 from tests.support.waiting import wait_until
 
@@ -80,7 +80,7 @@ def test_a_cluster_in_the_background_is_there_until_it_is_stopped(here: Path) ->
 
 @pytest.mark.covers("S297")
 def test_the_fixture_gives_the_same_within_the_test(mock_kafka: Cluster) -> None:
-    mock_kafka.create_topic("t")
+    mock_kafka.topic("t").create()
     assert len(mock_kafka.bootstrap_servers.split(",")) == 3
     produce(mock_kafka.bootstrap_servers, "t", ["a"])
     assert values(read_all(mock_kafka.bootstrap_servers, "t", 1)) == ["a"]

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 import confluent_kafka
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from tests.cli.conftest import Run, table
 
 
 @pytest.fixture(autouse=True)
 def group(mock_kafka: Cluster) -> None:
     """Topic t with 100 records; group g has come to 40 of them."""
-    mock_kafka.create_topic("t", 2)
+    mock_kafka.topic("t").create(2)
     with Client(mock_kafka.bootstrap_servers) as client:
         client.produce("t", [b"x"] * 100, partition=0)
         client.groups.commit("g", {("t", 0): 40})

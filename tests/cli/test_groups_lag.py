@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.librdkafka import TIMEOUT_S
 
 Run = Callable[..., Result]
@@ -20,7 +20,7 @@ Run = Callable[..., Result]
 def test_groups_lag_counts_both_ways(mock_kafka: Cluster, run: Run, monkeypatch) -> None:
     """To the high watermark, and to the last stable offset, which an open transaction holds."""
     kafka = mock_kafka
-    kafka.create_topic("paid")
+    kafka.topic("paid").create()
     monkeypatch.setenv("MOCKBROKER_ADMIN", kafka.admin_url)
     settings = {"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0}
     producer = Producer({**settings, "transactional.id": "till"})

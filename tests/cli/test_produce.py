@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.cli.produce import CODECS
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from mockbroker_protocol.records import BatchHeader
 from tests.cli.conftest import Run

@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.cli import main
 from mockbroker.cli.cluster_options import build_config
 from mockbroker.client import Client
 from mockbroker.server.config import SeedRecord, TopicSpec
-from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import Delivery, flush, open_consumer, poll, settings, values
 from tests.support.serving import Served, free_block
 from tests.support.waiting import wait_until

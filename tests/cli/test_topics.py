@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.cli.conftest import Run, table
 
 
@@ -22,7 +22,7 @@ def test_a_topic_is_created_listed_described_and_deleted(on_cluster: Run):
 
 
 def test_topics_are_listed_as_json(on_cluster: Run, mock_kafka: Cluster):
-    mock_kafka.create_topic("t", 2)
+    mock_kafka.topic("t").create(2)
     [listed] = json.loads(on_cluster("topics", "list", "--json").stdout)
     assert len(listed.pop("topic_id")) == 22
     assert listed == {"name": "t", "internal": False, "partitions": 2, "replication_factor": 1}
@@ -38,7 +38,7 @@ def test_internal_topics_are_shown_when_asked_for(on_cluster: Run):
 def test_a_description_as_json_has_partitions_offsets_and_set_configs(
     on_cluster: Run, mock_kafka: Cluster
 ):
-    mock_kafka.create_topic("t", 2, 3, {"cleanup.policy": "compact"})
+    mock_kafka.topic("t").create(2, 3, configs={"cleanup.policy": "compact"})
     on_cluster("produce", "t", "--partition", 1, "--key", "k", stdin="a\nb\n")
     described = json.loads(on_cluster("topics", "describe", "t", "--json").stdout)
     assert described["configs"] == {"cleanup.policy": "compact"}
@@ -49,7 +49,7 @@ def test_a_description_as_json_has_partitions_offsets_and_set_configs(
 
 
 def test_all_configs_are_shown_when_asked_for(on_cluster: Run, mock_kafka: Cluster):
-    mock_kafka.create_topic("t")
+    mock_kafka.topic("t").create()
     few = json.loads(on_cluster("topics", "describe", "t", "--json").stdout)
     many = json.loads(on_cluster("topics", "describe", "t", "--all-configs", "--json").stdout)
     assert few["configs"] == {}
@@ -93,7 +93,7 @@ def test_describing_a_missing_topic_says_so(on_cluster: Run):
 
 @pytest.mark.covers("S294")
 def test_offsets_are_printed_as_kafka_s_own_tool_does(on_cluster: Run, mock_kafka: Cluster):
-    mock_kafka.create_topic("t", 2)
+    mock_kafka.topic("t").create(2)
     on_cluster("produce", "t", "--partition", 0, stdin="a\nb\n")
     assert on_cluster("topics", "offsets", "t").stdout == "t:0:2\nt:1:0\n"
     assert on_cluster("topics", "offsets", "t", "--time", "earliest").stdout == "t:0:0\nt:1:0\n"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 
 
 def test_a_client_connects_when_it_is_first_needed():

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import (
     ConnectError,
     Connection,
@@ -14,7 +15,6 @@ from mockbroker.client import (
     UnsupportedVersionError,
 )
 from mockbroker.client.connection import api_key_of, encode_request
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.consumer_protocol import decode_assignment
 from mockbroker_protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 

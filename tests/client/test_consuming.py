@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import (
     EARLIEST,
     LATEST,
@@ -12,13 +13,12 @@ from mockbroker.client import (
     Client,
     UnknownTopicError,
 )
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import Record
 
 
 @pytest.fixture
 def client(mock_kafka: Cluster):
-    mock_kafka.create_topic("t", 3)
+    mock_kafka.topic("t").create(3)
     with Client(mock_kafka.bootstrap_servers) as client:
         yield client
 

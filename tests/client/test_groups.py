@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import EARLIEST, LATEST, BrokerError, Client
 from mockbroker.client.groups import PartitionLag
-from mockbroker_fixtures import Cluster
 
 
 @pytest.fixture
 def client(mock_kafka: Cluster):
-    mock_kafka.create_topic("t", 2)
+    mock_kafka.topic("t").create(2)
     with Client(mock_kafka.bootstrap_servers) as client:
         client.produce("t", [b"x"] * 100, partition=0)
         yield client

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import BrokerError, Client, UnknownTopicError
 from mockbroker.client.producing import BATCH_BYTES_MAX
 from mockbroker.core.hashing.murmur2 import murmur2_partition
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import CompressionType, Record
 
 
 @pytest.fixture
 def client(mock_kafka: Cluster):
-    mock_kafka.create_topic("t", 4)
+    mock_kafka.topic("t").create(4)
     with Client(mock_kafka.bootstrap_servers) as client:
         yield client
 

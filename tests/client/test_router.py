@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import (
     BootstrapError,
     BrokerError,
@@ -10,7 +11,6 @@ from mockbroker.client import (
     UnknownTopicError,
 )
 from mockbroker.client.router import Address, Router, parse_bootstrap
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.metadata import MetadataRequest
 from tests.client.scripted import Peer, free_port, scripted_peer
@@ -51,7 +51,7 @@ def test_no_reachable_bootstrap_server_fails_at_once_and_names_them():
 
 
 def test_leaders_are_found(mock_kafka: Cluster):
-    mock_kafka.create_topic("t", 6)
+    mock_kafka.topic("t").create(6)
     with Client(mock_kafka.bootstrap_servers) as client:
         leaders = {client.router.leader("t", index) for index in range(6)}
         assert leaders == {1, 2, 3}
@@ -67,7 +67,7 @@ def test_coordinators_are_found(mock_kafka: Cluster):
 
 
 def test_topics_and_partitions_that_do_not_exist_are_named(mock_kafka: Cluster):
-    mock_kafka.create_topic("t", 2)
+    mock_kafka.topic("t").create(2)
     with Client(mock_kafka.bootstrap_servers) as client:
         with pytest.raises(UnknownTopicError, match=r"^there is no topic nosuch$"):
             client.router.partitions("nosuch")

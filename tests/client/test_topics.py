@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import BrokerError, Client, UnknownTopicError
-from mockbroker_fixtures import Cluster
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def our_bootstrap_servers() -> Iterator[str]:
     """Three brokers of ours for the whole run."""
-    from mockbroker_fixtures.cluster import Cluster
+    from mockbroker import Cluster
 
     with Cluster(brokers=3, configs=SHARED_CONFIGS) as cluster:
         yield cluster.bootstrap_servers

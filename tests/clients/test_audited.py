@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from confluent_kafka import Consumer, Message, Producer
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.librdkafka import TIMEOUT_S, Delivery, open_consumer, poll, produce, settings
 from tests.support.waiting import wait_until
 
@@ -42,7 +42,7 @@ def test_a_producer_that_loses_nothing(kafka: Cluster) -> None:
     elections, idempotence. Meanwhile brokers are killed and come back, chosen by chance, sometimes
     two at a time; the times between are the producer's, not 60 s of the clock.
     """
-    kafka.create_topic("orders", 3, 3)
+    kafka.topic("orders").create(3, 3)
     draw = Random(SEED)
     delivery = Delivery()
     producer = Producer(
@@ -67,13 +67,13 @@ def test_a_producer_that_loses_nothing(kafka: Cluster) -> None:
             if len(down) < 2:  # or else nothing can be acknowledged
                 catch_up(producer, delivery, number - RECORDS // KILLS)
             if len(down) == 2 or (down and draw.random() < 0.6):
-                kafka.start_broker(down.pop(0))
+                kafka.broker(down.pop(0)).start()
             else:
                 victim = draw.choice([n for n in (1, 2, 3) if n not in down])
-                kafka.stop_broker(victim, how="unclean")
+                kafka.broker(victim).stop(how="unclean")
                 down.append(victim)
     for node_id in down:
-        kafka.start_broker(node_id)
+        kafka.broker(node_id).start()
     kafka.settle()
     assert producer.flush(60) == 0
     assert (delivery.errors, len(delivery.messages)) == ([], RECORDS)
@@ -97,7 +97,7 @@ def processed(message: Message) -> dict[str, object]:
 @pytest.mark.covers("S155")
 def test_a_thread_for_each_consumer_keeps_the_order_of_partitions(kafka: Cluster) -> None:
     """Each commits what it has processed, and nothing is committed that was not."""
-    kafka.create_topic("t", 2, 3)
+    kafka.topic("t").create(2, 3)
     for partition in (0, 1):
         produce(kafka.bootstrap_servers, "t", map(str, range(50)), partition)
     done: dict[int, list[int]] = defaultdict(list)
@@ -131,7 +131,7 @@ def test_a_pool_behind_one_consumer_loses_what_its_worker_had_when_it_died(kafka
     """The consumer hands records to workers and commits its position, as if they were done. One
     worker dies; who takes over begins behind the records that it had. The audit finds them.
     """
-    kafka.create_topic("t", 1, 3)
+    kafka.topic("t").create(1, 3)
     produce(kafka.bootstrap_servers, "t", map(str, range(10)))
     operations: list[dict[str, object]] = []
 

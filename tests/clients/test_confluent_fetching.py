@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.consumer_protocol import decode_assignment, decode_subscription
 from tests.support.librdkafka import (
@@ -351,7 +351,7 @@ def test_the_id_of_a_deleted_topic_is_unknown(kafka: Cluster, log: RequestLog) -
         consumer.assign([TopicPartition("t", 0, 0)])
         poll(consumer, 10)
         delete_topic(kafka.bootstrap_servers, "t")
-        kafka.create_topic("t")
+        kafka.topic("t").create()
         produce(kafka.bootstrap_servers, "t", ["anew"])
         deadline = time.monotonic() + TIMEOUT_S
         found = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.core.replication.partition import Partition
-from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import TIMEOUT_S, delete_records, open_consumer, poll, produce
 
 
@@ -41,7 +41,7 @@ def offsets_of(partition: Partition | None) -> tuple[int, int, int, int]:
 @pytest.mark.covers("S1")
 @pytest.mark.mock_kafka(topics={})
 def test_every_replica_ends_where_the_leader_does(kafka: Cluster) -> None:
-    kafka.create_topic("three", 1, 3)
+    kafka.topic("three").create(1, 3)
     [*_, last] = produce(kafka.bootstrap_servers, "three", map(str, range(10))).offsets
     assert last == 9
     ends = kafka.call(

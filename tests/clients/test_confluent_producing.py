@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import NewTopic
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.records import BatchHeader, CompressionType, iter_records
 from mockbroker_protocol.records.record import batch_payload
@@ -127,8 +127,8 @@ def test_one_producer_serves_many_threads_and_many_serve_one_each(
     def producer_ids(topic: str) -> set[int]:
         return {BatchHeader(batch).producer_id for batch in batches(kafka, topic)}
 
-    kafka.create_topic("shared")
-    kafka.create_topic("separate")
+    kafka.topic("shared").create()
+    kafka.topic("separate").create()
     in_threads([Producer(config)] * 8, "shared")
     assert len(kafka.expect_records("shared", 400)) == 400
     assert len(producer_ids("shared")) == 1
@@ -179,7 +179,7 @@ def test_acks_are_asked_for_and_0_is_not_answered(
 def test_linger_and_batch_size_decide_how_many_batches_there_are(kafka: Cluster) -> None:
     """1,000 records, flushed after every ten without linger; and by size with linger."""
     for topic in ("eager", "lingering"):
-        kafka.create_topic(topic)
+        kafka.topic(topic).create()
     eager = Producer(settings(kafka.bootstrap_servers, linger_ms=0))
     for n in range(1000):
         eager.produce("eager", f"value {n} " + "x" * 90, partition=0)
@@ -254,8 +254,8 @@ def test_a_topic_of_another_codec_is_recompressed(
     kafka: Cluster, log: RequestLog, codec: str
 ) -> None:
     """The records are the same, the batch has the topic's codec."""
-    kafka.create_topic("other", configs={"compression.type": codec})
-    kafka.create_topic("same", configs={"compression.type": "producer"})
+    kafka.topic("other").create(configs={"compression.type": codec})
+    kafka.topic("same").create(configs={"compression.type": "producer"})
     sent = [f"value {n} " * 9 for n in range(200)]
     for topic in ("other", "same"):
         produce(kafka.bootstrap_servers, topic, sent, compression_type="lz4")
@@ -356,7 +356,7 @@ def test_taking_turns_gives_each_partition_the_same(kafka: Cluster) -> None:
 @pytest.mark.covers("S47")
 def test_order_holds_within_a_partition(kafka: Cluster) -> None:
     """So it holds for each key, and for all records of a topic with one partition only."""
-    kafka.create_topic("one")
+    kafka.topic("one").create()
     producer = Producer(settings(kafka.bootstrap_servers, linger_ms=1))
     for n in range(2000):
         producer.produce("t", str(n), key=f"key {n % 20}")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.consumer_protocol import decode_subscription
 from tests.support.kafka_python import TIMEOUT_S, commit, poll, settle, subscribe

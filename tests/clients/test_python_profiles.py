@@ -8,8 +8,8 @@ import pytest
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.heartbeat import HeartbeatRequest
@@ -137,7 +137,7 @@ def test_a_blank_group_id_is_refused_by_the_broker(kafka: Cluster) -> None:
 @pytest.mark.mock_kafka(topics={"t": 1})
 def test_two_thousand_partitions_stay_usable(kafka: Cluster) -> None:
     for n in range(20):
-        kafka.create_topic(f"wide-{n}", 100)
+        kafka.topic(f"wide-{n}").create(100)
     for n in range(20):
         for partition in (0, 99):
             produce(kafka.bootstrap_servers, f"wide-{n}", ["v"], partition=partition)

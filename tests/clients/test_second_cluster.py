@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 from confluent_kafka import Message, Producer, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.librdkafka import (
     TIMEOUT_S,
     delete_records,

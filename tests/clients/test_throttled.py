@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from mockbroker import Cluster
 from mockbroker.core.quotas.client_quotas import entity_of
-from mockbroker_fixtures import Cluster
 from tests.support.waiting import wait_until
 
 # Ten windows of this many bytes may pass at once: two of the values are a little too much, and have

@@ -7,8 +7,8 @@ from importlib import import_module
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
-from mockbroker_fixtures import Cluster
 from tests.differential.normalise import Normaliser, load_rules
 from tests.differential.secured.session import CASES, USERS, AclSession
 from tests.differential.test_differential import differences

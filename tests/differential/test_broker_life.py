@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
 from mockbroker.core.configs.alter import Op, ResourceType
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -247,7 +247,7 @@ def ours(configs: Mapping[str, str] = SESSION) -> Iterator[Nodes]:
     with Cluster(brokers=3, node_ids=[1, 2, 3], configs=configs) as kafka:
         yield Nodes(
             kafka.endpoint,
-            lambda node, kill: kafka.stop_broker(node, how="unclean" if kill else "controlled"),
+            lambda node, kill: kafka.broker(node).stop(how="unclean" if kill else "controlled"),
             kafka.start_broker,
         )
 

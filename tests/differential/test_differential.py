@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.handlers.base import APIS, RequestContext
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from tests.differential.normalise import Normaliser, load_rules
 from tests.differential.registry import Case, load_cases

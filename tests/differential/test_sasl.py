@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client.errors import ConnectionClosedError
 from mockbroker.core.security.sasl.scram_credential import ScramMechanism
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,

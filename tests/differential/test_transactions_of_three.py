@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from mockbroker_protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -164,7 +164,7 @@ def ours() -> Iterator[Player]:
     with Cluster(brokers=3, node_ids=list(NODES), configs=CONFIGS) as kafka:
         yield Player(
             kafka.endpoint,
-            lambda node: kafka.stop_broker(node, how="unclean"),
+            lambda node: kafka.broker(node).stop(how="unclean"),
             kafka.start_broker,
         )
 

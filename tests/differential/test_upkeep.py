@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.delete_records import (
     DeleteRecordsPartition,

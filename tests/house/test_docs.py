@@ -25,7 +25,9 @@ WRITTEN = [
 ]
 ALL_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
-LAYERS = "mockbroker|mockbroker_protocol|mockbroker_fixtures|core|handlers|server|admin|cli|client"
+LAYERS = (
+    "mockbroker|mockbroker_protocol|mockbroker_fixtures|api|core|handlers|server|admin|cli|client"
+)
 ROOM = re.compile(rf"`((?:{LAYERS})/[\w/]+(?:\.py|/))`(?: `([\w.]+)`)?")
 SOURCES = ("", "mockbroker", "protocol", "fixtures")
 

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.routes import endpoints
+from mockbroker.admin.v1.endpoints import endpoints
 from mockbroker.core.actions import ACTIONS
 from mockbroker.core.events import Event
 from mockbroker.core.journal.events import KINDS

@@ -14,7 +14,7 @@ from typing import Any, Self
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.librdkafka import produce, read_all, values
 
 TARGET, FULL = TopicPartition("target", 0), TopicPartition("full", 0)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.doc_examples import module
 from tests.support.librdkafka import produce, read_all, values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.doc_examples import module
 from tests.support.librdkafka import NO_OFFSET, TIMEOUT_S
 

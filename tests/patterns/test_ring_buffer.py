@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.librdkafka import produce, read_all, settings, until, values
 
 BUFFERED = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from mockbroker_fixtures import Cluster
-from mockbroker_fixtures.audit import Audit
+from mockbroker import Cluster
+from mockbroker.api.audit import Audit
 
 
 def produce(kafka: Cluster, *values: str, **settings: object) -> None:
@@ -28,7 +28,7 @@ def consume(kafka: Cluster, count: int) -> None:
 
 def test_a_cluster_where_nothing_went_wrong_is_clean(mock_kafka: Cluster) -> None:
     """Records were produced and read, and every rule that applies says so."""
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     produce(mock_kafka, "one coffee", "two teas")
     consume(mock_kafka, 2)
     audit = mock_kafka.audit()
@@ -42,7 +42,7 @@ def test_a_cluster_where_nothing_went_wrong_is_clean(mock_kafka: Cluster) -> Non
 @pytest.mark.mock_kafka(brokers=3)
 def test_a_lost_write_is_found_with_the_rule_that_lost_it(mock_kafka: Cluster, tmp_path) -> None:
     """An unclean election throws away what one broker alone had acknowledged."""
-    mock_kafka.create_topic("orders", replication_factor=3)
+    mock_kafka.topic("orders").create(replication_factor=3)
     mock_kafka.act("move_leader", topic="orders", partition=0, node=1)
     mock_kafka.act("lag_follower", topic="orders", node=2)
     produce(mock_kafka, "one coffee", acks=1)
@@ -67,7 +67,7 @@ def test_a_lost_write_is_found_with_the_rule_that_lost_it(mock_kafka: Cluster, t
 
 def test_a_retry_without_idempotence_is_found_by_the_records_id(mock_kafka: Cluster) -> None:
     """Its acknowledgement was lost; the id in the header tells that both are the same."""
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     mock_kafka.faults.add(
         match={"api": "Produce"}, when={"times": 1}, do={"drop_reply": {"then": "reset"}}
     )
@@ -84,7 +84,7 @@ def test_a_retry_without_idempotence_is_found_by_the_records_id(mock_kafka: Clus
 
 def test_hidden_records_are_a_skip(mock_kafka: Cluster) -> None:
     """A broker that leaves out what its log holds."""
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     produce(mock_kafka, "one", "two", "three")
     mock_kafka.faults.add(match={"api": "Fetch"}, do={"hide_records": {"offsets": [1]}})
     consume(mock_kafka, 2)
@@ -96,7 +96,7 @@ def test_hidden_records_are_a_skip(mock_kafka: Cluster) -> None:
 
 def test_what_the_application_says_is_judged_too(mock_kafka: Cluster) -> None:
     """It committed both records and processed one of them, twice."""
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     produce(mock_kafka, "one coffee", "two teas")
     consume(mock_kafka, 2)
     said = {"op": "processed", "group": "kitchen", "topic": "orders", "partition": 0}
@@ -107,7 +107,7 @@ def test_what_the_application_says_is_judged_too(mock_kafka: Cluster) -> None:
 
 def test_after_the_journal_was_cleared_nobody_knows(mock_kafka: Cluster) -> None:
     """What was not found may have happened."""
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     produce(mock_kafka, "one coffee")
     mock_kafka.journal.clear()
     produce(mock_kafka, "two teas")

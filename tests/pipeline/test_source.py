@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 
+from mockbroker import Cluster
 from mockbroker.client import Client
 from mockbroker.core.journal.events import JournalEvent
 from mockbroker.pipeline import source
@@ -21,7 +22,6 @@ from mockbroker.pipeline.source import (
     settings_of,
 )
 from mockbroker.pipeline.tables import TABLES
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
 from tests.support.librdkafka import TIMEOUT_S, settings
 

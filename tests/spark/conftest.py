@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.spark.steps import SparkKafka
 from tests.support.request_log import RequestLog
 
@@ -62,7 +62,7 @@ def steps(
 def topic(kafka: Cluster) -> str:
     """A topic of four partitions."""
     name = f"topic-{next(_numbers)}"
-    kafka.create_topic(name, 4)
+    kafka.topic(name).create(4)
     return name
 
 
@@ -70,7 +70,7 @@ def topic(kafka: Cluster) -> str:
 def other_topic(kafka: Cluster) -> str:
     """A second topic of four partitions."""
     name = f"other-topic-{next(_numbers)}"
-    kafka.create_topic(name, 4)
+    kafka.topic(name).create(4)
     return name
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

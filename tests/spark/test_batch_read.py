@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol.records import BatchHeader, CompressionType
 from tests.spark.steps import SparkKafka, sorted_reads
 
@@ -61,7 +61,7 @@ def test_keys_values_headers_and_timestamps_come_as_they_were_sent(
 @pytest.mark.covers("S122")
 def test_log_append_time_shows_as_timestamp_type_1(steps: SparkKafka, topic: str) -> None:
     name = f"{topic}-log-append"
-    steps.kafka.create_topic(name, 1, configs={"message.timestamp.type": "LogAppendTime"})
+    steps.kafka.topic(name).create(1, configs={"message.timestamp.type": "LogAppendTime"})
     begun_ms = int(time.time() * 1000)
     steps.fill(name, ["v"], timestamp=begun_ms - 60_000)
     [row] = steps.read(name).selectExpr("timestampType", "unix_millis(timestamp) as ms").collect()

@@ -81,11 +81,11 @@ def job(spark: SparkSession, spark_kafka: SparkKafka, checkpoint_dir: Path) -> J
 
 
 def kill(kafka: SparkKafka, node: int) -> None:
-    kafka.stop_broker(node, how="unclean")
+    kafka.broker(node).stop(how="unclean")
 
 
 def shut_down(kafka: SparkKafka, node: int) -> None:
-    kafka.stop_broker(node, how="controlled")
+    kafka.broker(node).stop(how="controlled")
 
 
 def pause(kafka: SparkKafka, node: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.spark.steps import SparkKafka, sorted_reads
 
 pytestmark = [pytest.mark.spark, pytest.mark.java, pytest.mark.xdist_group("spark")]
@@ -78,7 +78,7 @@ def test_a_topic_made_anew_and_shorter_fails_the_stream(
     steps.fill(topic, map(str, range(10)), partition=0)
     steps.read_available(steps.stream(topic))
     admin.delete_topics([topic])[topic].result(ADMIN_TIMEOUT_S)
-    kafka.create_topic(topic, 4)
+    kafka.topic(topic).create(4)
     steps.fill(topic, ["anew"], partition=0)
     with pytest.raises(Exception, match="offset was changed from 10 to 1"):
         steps.read_available(steps.stream(topic))

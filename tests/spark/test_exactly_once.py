@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker import StoredRecord
 from mockbroker_fixtures import (
     Crash,
     SparkKafka,
@@ -16,7 +17,6 @@ from mockbroker_fixtures import (
     assert_same_batches_after_crash,
     read_checkpoint,
 )
-from mockbroker_fixtures.stored import StoredRecord
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

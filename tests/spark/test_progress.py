@@ -97,7 +97,6 @@ def test_the_methods_of_spark_s_own_tests(spark: SparkSession, spark_kafka: Spar
     spark_kafka.assert_eventually(
         lambda: spark_kafka.get_all_records(spark, "orders"), expected, timeout=60
     )
-    assert spark_kafka.broker == spark_kafka.bootstrap_servers
     frame = spark.readStream.format("kafka").options(**spark_kafka.options("orders")).load()
     query = frame.writeStream.format("noop").start()
     spark_kafka.wait_for_query_alive(query)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.records import BatchHeader, CompressionType
 from tests.spark.steps import SparkKafka, finish, sorted_reads
@@ -132,7 +132,7 @@ def test_a_record_larger_than_the_topic_takes_fails_the_write(
     steps: SparkKafka, kafka: Cluster, topic: str
 ) -> None:
     name = f"{topic}-small"
-    kafka.create_topic(name, 1, configs={"max.message.bytes": "1000"})
+    kafka.topic(name).create(1, configs={"max.message.bytes": "1000"})
     with pytest.raises(Exception, match="RecordTooLargeException"):
         steps.write(steps.spark.sql("select repeat('x', 2000) as value"), name)
     assert kafka.records(name) == []

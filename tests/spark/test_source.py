@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
+from mockbroker import Cluster
 from mockbroker.pipeline.source import MockbrokerDataSource
-from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import TIMEOUT_S, settings
 
 pytestmark = pytest.mark.spark
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 def source(spark, mock_kafka: Cluster):
     """A cluster with forty records, and readers of its journal."""
     spark.dataSource.register(MockbrokerDataSource)
-    mock_kafka.create_topic("orders", 2)
+    mock_kafka.topic("orders").create(2)
     send(mock_kafka, 40)
     return mock_kafka
 

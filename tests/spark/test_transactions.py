@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import Connection
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.replication.partition import Partition
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from mockbroker_protocol.messages.write_txn_markers import (
@@ -142,7 +142,7 @@ def test_without_the_setting_open_and_aborted_records_are_read(steps: SparkKafka
 def test_ranges_may_begin_and_end_in_gaps(steps: SparkKafka, topic: str) -> None:
     """At markers and aborted records: no data is lost, and nobody waits for what never comes."""
     log = Log(steps.kafka, f"{topic}-single")
-    steps.kafka.create_topic(log.topic)
+    steps.kafka.topic(log.topic).create()
     with log.producer() as producer:
         log.transact(producer, "a")  # 0, marker 1
         log.transact(producer, "gone", "gone too", end="abort")  # 2, 3, marker 4
@@ -288,7 +288,7 @@ def test_duplicates_of_an_at_least_once_writer_are_dropped_by_their_key(
 
 
 def test_the_example_of_the_docs_reads_what_is_committed(steps: SparkKafka) -> None:
-    steps.kafka.create_topic("bills")
+    steps.kafka.topic("bills").create()
     bills = Log(steps.kafka, "bills")
     read_bills = doc_examples.module("howto/applications.md", "read_bills.py").read_bills
     frame = read_bills(steps.spark, steps.kafka.bootstrap_servers)

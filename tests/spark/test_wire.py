@@ -6,8 +6,8 @@ from importlib.metadata import version
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.spark.versions import needs_of
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from tests.spark.steps import SparkKafka
 from tests.support.request_log import RequestLog

@@ -11,8 +11,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from mockbroker import Cluster
 from mockbroker.pipeline.findings import REPORT
-from mockbroker_fixtures import Cluster
 
 # What tests bring about on purpose, by their module.
 WANTED: Mapping[str, set[str]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Producer
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.librdkafka import Delivery, flush, open_consumer, settings
 from tests.support.waiting import wait_until
 

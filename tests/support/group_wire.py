@@ -19,9 +19,9 @@ from typing import Any
 import trio
 import trio.testing
 
+from mockbroker import Cluster
 from mockbroker.client.connection import decode_response, encode_request
-from mockbroker.server.cluster_server import ClusterServer
-from mockbroker_fixtures.cluster import open_cluster, server_config
+from mockbroker.server.cluster_server import ClusterServer, open_server
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.describe_groups import DescribeGroupsRequest
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -291,7 +291,7 @@ async def group_log(world: World, group: str) -> list[Record]:
 def scenario(**options: Any) -> Callable[[Callable[[World], Awaitable[None]]], Callable[[], None]]:
     """Run an async test in a cluster of its own, under a clock that stands still by itself.
 
-    `options` are those of `mockbroker_fixtures.Cluster`.
+    `options` are those of `mockbroker.Cluster`.
     """
 
     def decorate(play: Callable[[World], Awaitable[None]]) -> Callable[[], None]:
@@ -299,8 +299,8 @@ def scenario(**options: Any) -> Callable[[Callable[[World], Awaitable[None]]], C
             chosen: dict[str, Any] = {"brokers": 1, "topics": {"t": 3}} | options
             # The clock jumps by days here, and the links are to outlive that.
             chosen["configs"] = {"connections.max.idle.ms": -1} | chosen.get("configs", {})
-            config = server_config(**chosen)
-            async with open_cluster(config) as server:
+            config = Cluster(**chosen).config
+            async with open_server(config) as server:
                 world = World(server, clock)
                 world.control = await world.link()
                 await play(world)

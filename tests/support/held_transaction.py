@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from mockbroker import Cluster
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.core.txn.shard import TransactionShard
 from mockbroker.core.txn.states import State
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.describe_transactions import DescribeTransactionsRequest
 from tests.differential.session import Session
@@ -34,7 +34,7 @@ class Held:
         self.name = f"held-{next(_NUMBERS)}"
         self.session = Session(self.name, kafka.endpoint(1), 1)
         self.p = Producer(self.session)
-        kafka.create_topic(self.name, 2)
+        kafka.topic(self.name).create(2)
         self._finish: Callable[[], Any] | None = None
         self._index = java_partition(self.p.id)
         self.p.init()
@@ -66,7 +66,7 @@ class Held:
             self.wait_for(state)
 
     def _hold_records(self) -> None:
-        self.kafka.hold_high_watermark(TRANSACTION_STATE_TOPIC, self._index)
+        self.kafka.partition(TRANSACTION_STATE_TOPIC, self._index).hold_high_watermark()
 
     def _wait_until_pending(self, pending: State) -> None:
         wait_until(lambda: self.kafka.call(lambda _: self.machine.pending) is pending)
@@ -94,7 +94,7 @@ class Held:
         return str(self.described.transaction_state)
 
     def release(self) -> None:
-        self.kafka.hold_high_watermark(TRANSACTION_STATE_TOPIC, self._index, release=True)
+        self.kafka.partition(TRANSACTION_STATE_TOPIC, self._index).hold_high_watermark(release=True)
         if self._finish is not None:
             assert self._finish().error_code == ErrorCode.CONCURRENT_TRANSACTIONS
             self._finish = None

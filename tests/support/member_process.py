@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 
 WAIT_TIMEOUT_S = 30.0
 ROOT = Path(__file__).resolve().parents[2]

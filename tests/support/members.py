@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.core.groups.states import State
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.consumer_protocol import decode_assignment
 
 WAIT_TIMEOUT_S = 30.0

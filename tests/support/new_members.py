@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mockbroker import Cluster
 from mockbroker.core.groups.consumer.group import ConsumerGroup
-from mockbroker_fixtures import Cluster
 from tests.support.members import Member, Members, Partition
 
 # The brokers' part, made short: librdkafka beats no sooner than it is told to.

@@ -9,9 +9,9 @@ from typing import TypeVar
 import pytest
 from confluent_kafka.admin import PartitionMetadata
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.replication.partition import Partition
-from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import TIMEOUT_S, admin_client
 
 T = TypeVar("T")

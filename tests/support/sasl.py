@@ -6,8 +6,8 @@ import ssl
 import struct
 from typing import Any
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from mockbroker_protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.core.security.sasl.scram_client import ScramClient

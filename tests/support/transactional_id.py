@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from confluent_kafka import TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.core.txn.shard import TransactionShard
-from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import open_consumer, poll, values
 from tests.support.waiting import wait_until
 

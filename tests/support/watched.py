@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.members import Members, settings
 from tests.support.request_log import RequestLog
 

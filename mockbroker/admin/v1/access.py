@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from mockbroker.admin.v1.endpoint import problem_response
+from mockbroker.admin.v1.dispatch import problem_response
 from mockbroker.admin.v1.problems import Problem
 
 Scope = MutableMapping[str, Any]

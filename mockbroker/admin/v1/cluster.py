@@ -101,7 +101,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         return await api.cluster(lambda c: lag_views(c, call.query.group))
 
     async def connections(call: Call) -> list[ConnectionView]:  # noqa: ARG001
-        return await api.bridge.call(lambda: connection_views(api))
+        return await api.cluster(lambda _: connection_views(api))
 
     one, part = "/v1/topics/{topic}", "/v1/topics/{topic}/partitions/{partition:int}"
     gone = (404,)

@@ -1,37 +1,47 @@
-"""Endpoints: declared as data, called by one dispatcher."""
+"""Endpoints: declared as data.
+
+An endpoint runs in the admin server's trio run, behind HTTP, or in the cluster's own, for the
+Python API. Importing this package does not import the HTTP server.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-
-from mockbroker.admin.v1.problems import MEDIA_TYPE, Problem, ProblemError, problem_of
-from mockbroker.core.validation import ValidationError, convert
 
 if TYPE_CHECKING:
     from mockbroker.core.faults.schemas import InputSchemas
 
-T = TypeVar("T")
 JSON = "application/json"
 BODY_BYTES_MAX = 1 << 20
 
-log = logging.getLogger("mockbroker.admin")
+_CONVERTER = re.compile(r":\w+\}")
 
 
 class Nothing(msgspec.Struct):
     """No fields."""
 
 
+class Text(NamedTuple):
+    """An answer that is a text and not JSON."""
+
+    text: str
+    media: str
+
+
+class Stream(NamedTuple):
+    """An answer in pieces, which may have no end."""
+
+    pieces: AsyncIterator[bytes]
+    media: str
+
+
 class Call(NamedTuple):
     """One request: its path parameters, and its query and body as the endpoint's structs."""
 
-    request: Request
     path: Mapping[str, Any]
     query: Any
     body: Any
@@ -56,109 +66,14 @@ class Endpoint(NamedTuple):
     media: tuple[str, ...] = (JSON,)
     problems: tuple[int, ...] = ()
     body_schema: Callable[[InputSchemas], dict[str, Any]] | None = None
+    body_bytes_max: int = BODY_BYTES_MAX
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The method, and the path without the types of its parameters."""
+        return self.method, _CONVERTER.sub("}", self.path)
 
 
-def routes(endpoints: Sequence[Endpoint]) -> list[Route]:
-    """A route for each path, with all its methods."""
-    by_path: dict[str, dict[str, Endpoint]] = {}
-    for endpoint in endpoints:
-        by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
-    return [
-        Route(path, _dispatcher(methods), methods=list(methods))
-        for path, methods in by_path.items()
-    ]
-
-
-def _dispatcher(methods: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
-    async def dispatch(request: Request) -> Response:
-        endpoint = methods["GET" if request.method == "HEAD" else request.method]
-        try:
-            call = Call(
-                request,
-                request.path_params,
-                _query(request, endpoint.query),
-                await _body(request, endpoint.body),
-            )
-            answer = await endpoint.call(call)
-        except Exception as error:
-            return failed(error)
-        if isinstance(answer, Response):
-            return answer
-        return json_response(answer, endpoint.status)
-
-    return dispatch
-
-
-def json_response(content: object, status: int = 200) -> Response:
-    if status == 204:
-        return Response(status_code=204)
-    return Response(msgspec.json.encode(content), status_code=status, media_type=JSON)
-
-
-def problem_response(problem: Problem) -> Response:
-    return Response(msgspec.json.encode(problem), status_code=problem.status, media_type=MEDIA_TYPE)
-
-
-def failed(error: Exception) -> Response:
-    """The response to an error; an unexpected one is logged."""
-    problem = problem_of(error)
-    if problem is None:
-        log.error("the admin API failed", exc_info=error)
-        problem = Problem("internal error", 500, f"{type(error).__name__}: {error}")
-    return problem_response(problem)
-
-
-async def _body(request: Request, kind: Any) -> Any:
-    if kind is None:
-        return None
-    declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if declared != JSON:
-        raise ProblemError(
-            415, "not JSON", f"the content type must be {JSON}, not {declared or 'empty'}"
-        )
-    data = bytearray()
-    async for piece in request.stream():
-        data += piece
-        if len(data) > BODY_BYTES_MAX:
-            raise ProblemError(413, "too large", f"a body has at most {BODY_BYTES_MAX} bytes")
-    try:
-        decoded = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProblemError(400, "not JSON", f"the body cannot be read: {error}") from None
-    if not isinstance(decoded, dict):
-        raise ValidationError("", f"the body must be an object, not {type(decoded).__name__}")
-    return decoded if kind is dict else convert(decoded, kind, "")
-
-
-def _query(request: Request, kind: type[msgspec.Struct]) -> Any:
-    """The query as a struct; a repeated parameter is a list."""
-    fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
-    data: dict[str, object] = {}
-    for name in request.query_params:
-        values = [_typed(text, fields.get(name)) for text in request.query_params.getlist(name)]
-        data[name] = values[0] if len(values) == 1 else values
-    return convert(data, kind, "")
-
-
-def _typed(text: str, kind: Any) -> object:
-    """The value of a parameter, by its field's type; the text if that does not fit."""
-    options = _leaves(kind)
-    if bool in options and text in ("true", "false"):
-        return text == "true"
-    if int in options and (digits := text.removeprefix("-")).isascii() and digits.isdigit():
-        return int(text)
-    if float in options:
-        try:
-            return float(text)
-        except ValueError:
-            return text
-    return text
-
-
-def _leaves(kind: Any) -> set[Any]:
-    parts = getattr(kind, "__args__", ())
-    if getattr(kind, "__metadata__", None) is not None:
-        return _leaves(kind.__origin__) | ({int} if kind.__origin__ is int else set())
-    if not parts:
-        return {kind}
-    return set().union(*(_leaves(part) for part in parts))
+def by_key(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], Endpoint]:
+    """Endpoints by method and path, as `Endpoint.key` has them."""
+    return {endpoint.key: endpoint for endpoint in endpoints}

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from contextlib import suppress
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
 import trio
-from starlette.responses import Response
 
+from mockbroker.admin.bridge import ClusterUnavailableError
 from mockbroker.admin.v1.api import Api, Signal
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.endpoint import Call, Endpoint, Text
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.actions import ACTIONS, parse_action
+from mockbroker.core.cluster import Cluster
 from mockbroker.core.faults.engine import ActiveRule, FaultEngine, engine_of
 from mockbroker.core.faults.export import Format, exported
 from mockbroker.core.faults.holds import Held
 from mockbroker.core.faults.rules import api_name, parse_plan
 from mockbroker.core.faults.schemas import InputSchemas
 from mockbroker.core.journal.plain import plain
+from mockbroker.core.log.compaction import CompactionJob
 from mockbroker.core.validation import Ms, Range, ValidationError, to_data
 
 T = TypeVar("T")
+
+# Real time.
+COMPACTION_TIMEOUT_S = 300.0
 
 EXPORT_MEDIA: Mapping[Format, str] = {"yaml": "application/yaml", "python": "text/x-python"}
 
@@ -43,6 +49,9 @@ class RuleView(msgspec.Struct, frozen=True):
     stopped: dict[str, int]
     last: dict[str, Any] | None
     why: str
+
+    def __str__(self) -> str:
+        return self.why
 
 
 class PlanView(msgspec.Struct, frozen=True):
@@ -75,13 +84,28 @@ class HeldView(msgspec.Struct, frozen=True):
     response: dict[str, Any] | None
 
 
+class HeldWait(msgspec.Struct, frozen=True):
+    """How long to wait, in real time."""
+
+    timeout_ms: Ms = 10_000
+
+
+class ActionView(msgspec.Struct, frozen=True):
+    """An action that was carried out, its arguments, and what it returned, if anything."""
+
+    action: str
+    arguments: dict[str, Any]
+    result: Any = None
+
+
 class Release(msgspec.Struct, frozen=True):
-    """`edit` changes fields by path; then `verdict` decides about the held exchange.
+    """`edit` changes fields by path; then `verdict` decides about the held exchange; "hold"
+    keeps it held.
 
     `error` is the code's name or number, for the verdict "answer".
     """
 
-    verdict: Literal["release", "answer", "drop", "close", "reset"] = "release"
+    verdict: Literal["release", "hold", "answer", "drop", "close", "reset"] = "release"
     edit: dict[str, object] | None = None
     error: str | int | None = None
 
@@ -124,7 +148,7 @@ class FaultEndpoints:
             return rule
 
         rule = await self._engine(watch)
-        with trio.move_on_after(wanted.timeout_ms / 1000) as waiting:
+        with self._api.limit(wanted.timeout_ms / 1000) as waiting:
             await signal.wait()
         view = await self._engine(lambda engine: _rule(engine, rule))
         if waiting.cancelled_caught:
@@ -138,10 +162,10 @@ class FaultEndpoints:
     async def clear(self, call: Call) -> None:  # noqa: ARG002
         await self._engine(FaultEngine.clear)
 
-    async def export(self, call: Call) -> Response:
+    async def export(self, call: Call) -> Text:
         format_: Format = call.query.format
         text = await self._engine(lambda engine: exported(engine, format_))
-        return Response(text, media_type=EXPORT_MEDIA[format_])
+        return Text(text, EXPORT_MEDIA[format_])
 
     async def held(self, call: Call) -> list[HeldView]:  # noqa: ARG002
         return await self._engine(lambda engine: [_held(each) for each in engine.held.values()])
@@ -149,13 +173,58 @@ class FaultEndpoints:
     async def decide(self, call: Call) -> None:
         await self._engine(lambda engine: _decide(engine, call.path["id"], call.body))
 
-    async def act(self, call: Call) -> dict[str, Any]:
+    async def wait_held(self, call: Call) -> HeldView:
+        """The oldest held exchange, as soon as there is one."""
+        wanted: HeldWait = call.body
+        signal = Signal()
+
+        def on_fault(what: str, _cause: str, _details: object) -> None:
+            if what == "held":
+                signal.set()
+
+        def watch(engine: FaultEngine) -> None:
+            engine.on_fault.append(on_fault)
+            if engine.held:
+                signal.set()
+
+        def oldest(engine: FaultEngine) -> HeldView | None:
+            return next((_held(each) for each in engine.held.values()), None)
+
+        await self._engine(watch)
+        try:
+            with self._api.limit(wanted.timeout_ms / 1000):
+                while True:
+                    await signal.wait()
+                    if (found := await self._engine(oldest)) is not None:
+                        return found
+        finally:
+            with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):
+                await self._engine(lambda engine: engine.on_fault.remove(on_fault))
+        raise ProblemError(408, "timeout", f"nothing is held after {wanted.timeout_ms} ms")
+
+    async def act(self, call: Call) -> ActionView:
         if len(call.body) != 1:
             raise ValidationError("", "give one action: {NAME: {arguments}}")
         [(name, data)] = call.body.items()
         arguments = parse_action(name, data)
-        await self._api.cluster(lambda cluster: cluster.perform(ACTIONS[name], arguments))
-        return {name: to_data(arguments)}
+        signal = Signal()
+
+        def carry_out(cluster: Cluster) -> object:
+            result: object = cluster.perform(ACTIONS[name], arguments)
+            if isinstance(result, CompactionJob):
+                result.on_done = lambda _: signal.set()
+            return result
+
+        result = await self._api.cluster(carry_out)
+        if isinstance(result, CompactionJob):
+            with self._api.limit(COMPACTION_TIMEOUT_S) as waiting:
+                await signal.wait()
+            if waiting.cancelled_caught:
+                raise ProblemError(
+                    408, "timeout", f"the compaction goes on after {COMPACTION_TIMEOUT_S:.0f} s"
+                )
+            result = result.results
+        return ActionView(name, cast("dict[str, Any]", to_data(arguments)), result)
 
 
 def endpoints(api: Api) -> list[Endpoint]:
@@ -207,6 +276,15 @@ def endpoints(api: Api) -> list[Endpoint]:
         Endpoint("GET", "/v1/held", "Held requests", do.held, list[HeldView]),
         Endpoint(
             "POST",
+            "/v1/held/wait",
+            "Wait until a request is held",
+            do.wait_held,
+            HeldView,
+            body=HeldWait,
+            problems=(408,),
+        ),
+        Endpoint(
+            "POST",
             "/v1/held/{id:int}",
             "Release a held request",
             do.decide,
@@ -220,10 +298,10 @@ def endpoints(api: Api) -> list[Endpoint]:
             "/v1/actions",
             "Carry out an action",
             do.act,
-            dict[str, Any],
+            ActionView,
             body=dict,
             body_schema=InputSchemas.action,
-            problems=(404, 409),
+            problems=(404, 408, 409),
         ),
     ]
 
@@ -276,6 +354,8 @@ def _decide(engine: FaultEngine, held_id: int, wanted: Release) -> None:
     if wanted.edit:
         held.edit(wanted.edit)
     match wanted.verdict:
+        case "hold":
+            return
         case "release":
             held.release()
         case "answer":

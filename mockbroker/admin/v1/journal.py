@@ -8,11 +8,10 @@ from typing import Annotated
 
 import msgspec
 import trio
-from starlette.responses import StreamingResponse
 
 from mockbroker.admin.bridge import ClusterUnavailableError
 from mockbroker.admin.v1.api import Api, Signal
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.endpoint import Call, Endpoint, Stream
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.cluster import Cluster
 from mockbroker.core.journal.events import JournalEvent
@@ -48,6 +47,23 @@ class JournalPage(msgspec.Struct, frozen=True):
     last_seq: int
 
 
+class JournalSearch(msgspec.Struct, frozen=True):
+    """A filter, with conditions that do not fit into a query, for the events after entry `after`;
+    at most `limit` are returned.
+    """
+
+    match: Filter = Filter()
+    after: Annotated[int, Range(0, 2**63 - 1)] = 0
+    limit: Annotated[int, Range(1, 10_000)] = 1_000
+    messages: bool = True
+
+
+class JournalMark(msgspec.Struct, frozen=True):
+    """The number of the newest entry."""
+
+    last_seq: int
+
+
 class JournalWait(msgspec.Struct, frozen=True):
     """Wait until `count` events after entry `after` meet `match`; the timeout is real time."""
 
@@ -61,39 +77,30 @@ def endpoints(api: Api) -> list[Endpoint]:
     streams = trio.CapacityLimiter(STREAMS_MAX)
 
     async def page(call: Call) -> JournalPage:
-        query: JournalQuery = call.query
-        matcher = EventMatcher(query, api.server.clock.now_ms())
-        reader = JournalReader(journal_of(api), api.server.cluster.topic_name)
-        found: list[JournalEvent] = []
-        after = max(query.after, matcher.after_seq)
-        # Messages are decoded only to be shown or matched.
-        messages = query.messages or matcher.needs_message
-        while len(found) < query.limit:
-            events, last = await _page(api, reader, after, messages=messages)
-            for event in events:
-                if len(found) >= query.limit and event.seq > found[-1].seq:
-                    break
-                if event.kind == "gap" or matcher(event):
-                    found.append(event if query.messages else _brief(event))
-                after = event.seq
-            else:
-                if after >= last:
-                    break
-        return JournalPage(found, after, journal_of(api).last_seq)
+        return await _found(api, call.query, call.query, "")
 
-    async def stream(call: Call) -> StreamingResponse:
+    async def search(call: Call) -> JournalPage:
+        return await _found(api, call.body.match, call.body, "match")
+
+    async def mark(call: Call) -> JournalMark:  # noqa: ARG001
+        return JournalMark(journal_of(api).last_seq)
+
+    async def clear(call: Call) -> None:  # noqa: ARG001
+        await api.cluster(lambda _: journal_of(api).clear())
+
+    async def stream(call: Call) -> Stream:
         query: JournalQuery = call.query
         matcher = EventMatcher(query, api.server.clock.now_ms())
         if streams.available_tokens < 1:
             raise ProblemError(429, "too many streams", f"at most {STREAMS_MAX} can be open")
         lines = _follow(api, matcher, max(query.after, matcher.after_seq), streams)
-        return StreamingResponse(lines, media_type="text/event-stream")
+        return Stream(lines, "text/event-stream")
 
     async def wait(call: Call) -> list[JournalEvent]:
         wanted: JournalWait = call.body
         matcher = EventMatcher(wanted.match, api.server.clock.now_ms(), "match")
         found: list[JournalEvent] = []
-        with trio.move_on_after(wanted.timeout_ms / 1000):
+        with api.limit(wanted.timeout_ms / 1000):
             async with aclosing(_matching(api, matcher, wanted.after)) as events:
                 async for event in events:
                     found.append(event)
@@ -114,6 +121,26 @@ def endpoints(api: Api) -> list[Endpoint]:
     return [
         Endpoint(
             "GET", "/v1/journal", "Journal events", page, JournalPage, JournalQuery, problems=(409,)
+        ),
+        Endpoint(
+            "DELETE", "/v1/journal", "Remove all entries", clear, None, status=204, problems=(409,)
+        ),
+        Endpoint(
+            "GET",
+            "/v1/journal/last",
+            "Number of the newest entry",
+            mark,
+            JournalMark,
+            problems=(409,),
+        ),
+        Endpoint(
+            "POST",
+            "/v1/journal/search",
+            "Journal events, by a filter of any size",
+            search,
+            JournalPage,
+            body=JournalSearch,
+            problems=(409,),
         ),
         Endpoint(
             "GET",
@@ -145,6 +172,29 @@ def endpoints(api: Api) -> list[Endpoint]:
             problems=(409,),
         ),
     ]
+
+
+async def _found(
+    api: Api, wanted: Filter, query: JournalQuery | JournalSearch, at: str
+) -> JournalPage:
+    matcher = EventMatcher(wanted, api.server.clock.now_ms(), at)
+    reader = JournalReader(journal_of(api), api.server.cluster.topic_name)
+    found: list[JournalEvent] = []
+    after = max(query.after, matcher.after_seq)
+    # Messages are decoded only to be shown or matched.
+    messages = query.messages or matcher.needs_message
+    while len(found) < query.limit:
+        events, last = await _page(api, reader, after, messages=messages)
+        for event in events:
+            if len(found) >= query.limit and event.seq > found[-1].seq:
+                break
+            if event.kind == "gap" or matcher(event):
+                found.append(event if query.messages else _brief(event))
+            after = event.seq
+        else:
+            if after >= last:
+                break
+    return JournalPage(found, after, journal_of(api).last_seq)
 
 
 def journal_of(api: Api) -> Journal:

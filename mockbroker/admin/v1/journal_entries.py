@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 
-from starlette.responses import StreamingResponse
-
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Call, Endpoint
+from mockbroker.admin.v1.endpoint import Call, Endpoint, Stream
 from mockbroker.admin.v1.journal import journal_of
 from mockbroker.pipeline.spool.format import SpoolEntry, encode
 from mockbroker.pipeline.spool.run_entries import finished_run
@@ -17,13 +15,13 @@ MEDIA_TYPE = "application/octet-stream"
 
 
 def endpoints(api: Api) -> list[Endpoint]:
-    async def entries(_: Call) -> StreamingResponse:
+    async def entries(_: Call) -> Stream:
         found = await api.cluster(
             lambda cluster: finished_run(
                 cluster, journal_of(api), cluster.cluster_id, time.time_ns()
             )
         )
-        return StreamingResponse(_encoded(found), media_type=MEDIA_TYPE)
+        return Stream(_encoded(found), MEDIA_TYPE)
 
     return [
         Endpoint(

@@ -35,7 +35,7 @@ def endpoints(api: Api) -> list[Endpoint]:
         signal = Signal()
         watch = await api.cluster(lambda cluster: QuiescenceWatch(cluster, signal.set))
         try:
-            with trio.move_on_after(wanted.timeout_ms / 1000) as waiting:
+            with api.limit(wanted.timeout_ms / 1000) as waiting:
                 await signal.wait()
         finally:
             with trio.CancelScope(shield=True), suppress(ClusterUnavailableError):

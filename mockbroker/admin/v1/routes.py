@@ -1,4 +1,4 @@
-"""All endpoints of `/v1`, and their OpenAPI document."""
+"""The routes of `/v1`, and their OpenAPI document."""
 
 from __future__ import annotations
 
@@ -6,38 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from mockbroker.admin.v1 import (
-    clients,
-    clock,
-    cluster,
-    controller,
-    coordinators,
-    faults,
-    journal,
-    journal_entries,
-    quiescence,
-    snapshots,
-)
 from mockbroker.admin.v1.api import Api
-from mockbroker.admin.v1.endpoint import Endpoint, json_response
-from mockbroker.admin.v1.endpoint import routes as routes_of
+from mockbroker.admin.v1.dispatch import json_response
+from mockbroker.admin.v1.dispatch import routes as routes_of
+from mockbroker.admin.v1.endpoints import endpoints
 from mockbroker.admin.v1.openapi import document
-
-
-def endpoints(api: Api) -> list[Endpoint]:
-    """Every endpoint, in the order of the document."""
-    return [
-        *cluster.endpoints(api),
-        *controller.endpoints(api),
-        *coordinators.endpoints(api),
-        *clients.endpoints(api),
-        *faults.endpoints(api),
-        *clock.endpoints(api),
-        *journal.endpoints(api),
-        *journal_entries.endpoints(api),
-        *snapshots.endpoints(api),
-        *quiescence.endpoints(api),
-    ]
 
 
 def v1_routes(api: Api) -> list[BaseRoute]:

@@ -10,7 +10,7 @@ from mockbroker.admin.v1.api import Api
 from mockbroker.admin.v1.endpoint import Call, Endpoint, Nothing
 from mockbroker.admin.v1.problems import ProblemError
 from mockbroker.core.snapshot.restore import KEEP, Producers
-from mockbroker.core.validation import Length
+from mockbroker.core.validation import Length, nearest
 from mockbroker.server.config import ServerError
 
 if TYPE_CHECKING:
@@ -57,26 +57,34 @@ class SnapshotEndpoints:
         if name not in self._snapshots and len(self._snapshots) >= SNAPSHOTS_MAX:
             raise ProblemError(409, "too many", f"at most {SNAPSHOTS_MAX} snapshots can exist")
         server = self._api.server
-        self._snapshots[name] = await self._api.bridge.call(
-            lambda: (server.clock.now_ms(), server.snapshots.take())
+        self._snapshots[name] = await self._api.cluster(
+            lambda _: (server.clock.now_ms(), server.snapshots.take())
         )
         return SnapshotView(name, self._snapshots[name][0])
 
     async def restore(self, call: Call) -> None:
         name: str = call.body.name
-        if name not in self._snapshots:
-            known = ", ".join(self._snapshots) or "none"
-            raise ProblemError(404, "not found", f"unknown snapshot {name!r}; known: {known}")
-        image, producers = self._snapshots[name][1], call.body.producers
+        image, producers = self._named(name), call.body.producers
         try:
-            await self._api.bridge.call(
-                lambda: self._api.server.snapshots.restore(image, producers)
-            )
+            await self._api.cluster(lambda _: self._api.server.snapshots.restore(image, producers))
         except ServerError as error:
             raise ProblemError(409, "impossible", str(error)) from None
 
+    async def drop(self, call: Call) -> None:
+        self._take_away(call.path["name"])
+
     async def reset(self, call: Call) -> None:  # noqa: ARG002
-        await self._api.bridge.call(self._api.server.snapshots.reset)
+        await self._api.cluster(lambda _: self._api.server.snapshots.reset())
+
+    def _named(self, name: str) -> ClusterImage:
+        if name not in self._snapshots:
+            hint = nearest(name, self._snapshots) if self._snapshots else "; there is none"
+            raise ProblemError(404, "not found", f"unknown snapshot {name!r}{hint}")
+        return self._snapshots[name][1]
+
+    def _take_away(self, name: str) -> None:
+        self._named(name)
+        del self._snapshots[name]
 
 
 def endpoints(api: Api) -> list[Endpoint]:
@@ -92,6 +100,15 @@ def endpoints(api: Api) -> list[Endpoint]:
             body=SnapshotName,
             status=201,
             problems=(409,),
+        ),
+        Endpoint(
+            "DELETE",
+            "/v1/snapshots/{name}",
+            "Delete a snapshot",
+            do.drop,
+            None,
+            status=204,
+            problems=(404,),
         ),
         Endpoint(
             "POST",

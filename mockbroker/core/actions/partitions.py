@@ -13,7 +13,7 @@ from mockbroker.core.actions.registry import action
 from mockbroker.core.errors import ActionError
 from mockbroker.core.replication.elections import Election, PartitionChange, can_lead
 from mockbroker.core.replication.partition import NO_LEADER, Partition
-from mockbroker.core.validation import Count, Ms
+from mockbroker.core.validation import Count, Ms, nearest
 
 if TYPE_CHECKING:
     from mockbroker.core.cluster_state import ClusterState
@@ -261,7 +261,7 @@ def find_topic(cluster: ClusterState, name: str) -> Topic:
     """The topic of this name."""
     topic = cluster.topics.get(name)
     if topic is None:
-        raise ActionError(f"there is no topic {name!r}")
+        raise ActionError(f"there is no topic {name!r}{nearest(name, cluster.topics)}")
     return topic
 
 

@@ -85,7 +85,8 @@ class InputSchemas:
             if isinstance(mark, cv.Range):
                 return {**self.of(type_), "minimum": mark.low, "maximum": mark.high}
             if isinstance(mark, cv.Length):
-                return {**self.of(type_), "minLength": mark.low, "maxLength": mark.high}
+                low, high = _LENGTHS[get_origin(type_) or type_]
+                return {**self.of(type_), low: mark.low, high: mark.high}
         return self.of(type_)
 
     def _later(self, mark: cv.Later) -> Schema:
@@ -162,4 +163,9 @@ _SCALARS: Mapping[object, Schema] = {
     float: {"type": "number"},
     str: {"type": "string"},
     bool: {"type": "boolean"},
+}
+# The keywords of a length.
+_LENGTHS: Mapping[object, tuple[str, str]] = {
+    str: ("minLength", "maxLength"),
+    list: ("minItems", "maxItems"),
 }

@@ -109,6 +109,42 @@ class JournalEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
         Mapping[str, object], _is("the decoded message, or further fields of a fact")
     ] = {}
 
+    def __repr__(self) -> str:
+        return f"<{one_line(self)}>"
+
+
+# The fields of an event that its line shows by name.
+_NAMED = (
+    "api",
+    "from_broker",
+    "to_broker",
+    "client_id",
+    "topic",
+    "partition",
+    "group",
+    "transactional_id",
+    "state",
+)
+
+
+def one_line(event: JournalEvent) -> str:
+    """An event in one line: its number, its kind and its main fields."""
+    words = [f"#{event.seq}", event.kind]
+    for name in _NAMED:
+        value = getattr(event, name)
+        if value is not None:
+            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+            words.append(str(shown) if name == "api" else f"{name}={shown}")
+    if event.topic is None and event.targets:
+        words.append(",".join(f"{topic}-{partition}" for topic, partition in event.targets[:3]))
+    if event.first_offset is not None:
+        words.append(f"offsets={event.first_offset}-{event.last_offset}")
+    elif event.offset is not None:
+        words.append(f"offset={event.offset}")
+    words.extend(f"{n}={','.join(v)}" for n in ("errors", "rules") if (v := getattr(event, n)))
+    words.extend(f"{n}={v}" for n in ("change", "outcome") if (v := getattr(event, n)))
+    return " ".join(words)
+
 
 def field_meanings() -> dict[str, str]:
     """The fields of an event and their meanings."""

@@ -9,23 +9,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from mockbroker.core.journal.events import JournalEvent
+from mockbroker.core.journal.events import JournalEvent, one_line
 from mockbroker.core.journal.filters import EventMatcher, Filter
 from mockbroker.core.validation import Count, Ms, ValidationError, convert
 
 NEAR_MISSES_SHOWN = 3
-# The fields of an event that its line shows.
-_NAMED = (
-    "api",
-    "from_broker",
-    "to_broker",
-    "client_id",
-    "topic",
-    "partition",
-    "group",
-    "transactional_id",
-    "state",
-)
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -187,9 +175,9 @@ def near_misses(
     return tuple(miss for _, miss in near[:NEAR_MISSES_SHOWN]), misses
 
 
-def explain(verdict: VerificationResult) -> str:
-    """A verdict as a few lines of text."""
-    lines = [verdict.reason]
+def explain(verdict: VerificationResult, waited: str = "") -> str:
+    """A verdict as a few lines of text; `waited` ends the first one."""
+    lines = [verdict.reason + waited]
     lines.extend(f"  found  {one_line(event)}" for event in verdict.found[:NEAR_MISSES_SHOWN])
     for miss in verdict.near:
         lines.append(f"  near   {one_line(miss.event)}")
@@ -198,22 +186,3 @@ def explain(verdict: VerificationResult) -> str:
         first = ", ".join(f"{name} ({count})" for name, count in verdict.misses.items())
         lines.append(f"  nothing came near; events failed first on: {first}")
     return "\n".join(lines)
-
-
-def one_line(event: JournalEvent) -> str:
-    """An event in one line: its number, its kind and its main fields."""
-    words = [f"#{event.seq}", event.kind]
-    for name in _NAMED:
-        value = getattr(event, name)
-        if value is not None:
-            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
-            words.append(str(shown) if name == "api" else f"{name}={shown}")
-    if event.topic is None and event.targets:
-        words.append(",".join(f"{topic}-{partition}" for topic, partition in event.targets[:3]))
-    if event.first_offset is not None:
-        words.append(f"offsets={event.first_offset}-{event.last_offset}")
-    elif event.offset is not None:
-        words.append(f"offset={event.offset}")
-    words.extend(f"{n}={','.join(v)}" for n in ("errors", "rules") if (v := getattr(event, n)))
-    words.extend(f"{n}={v}" for n in ("change", "outcome") if (v := getattr(event, n)))
-    return " ".join(words)

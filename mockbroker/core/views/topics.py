@@ -8,6 +8,7 @@ import msgspec
 
 from mockbroker.core.errors import ApiError
 from mockbroker.core.ids import uuid_text
+from mockbroker.core.validation import nearest
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.records import CompressionType, RecordsError, iter_records, split_batches
 
@@ -125,7 +126,10 @@ def topic_of(cluster: Cluster, name: str) -> Topic:
     """The topic. Raises ApiError when there is none of that name."""
     topic = cluster.topics.get(name)
     if topic is None:
-        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+        raise ApiError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            f"there is no topic {name!r}{nearest(name, cluster.topics)}",
+        )
     return topic
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.admin import ServerTarget, start_admin
 from mockbroker.admin.v1.endpoint import BODY_BYTES_MAX
-from mockbroker_fixtures import Cluster
 from tests.support.http import HttpClient
 from tests.support.waiting import wait_until
 

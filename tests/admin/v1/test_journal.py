@@ -7,7 +7,7 @@ import json
 import pytest
 from confluent_kafka import Producer
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mockbroker.admin.v1.endpoints import endpoints
 from mockbroker.admin.v1.openapi import document
-from mockbroker.admin.v1.routes import endpoints
 from tests.support.http import HttpClient
 
 PARAMETERS = {"topic": "orders", "partition": "0", "name": "nobody", "id": "1"}

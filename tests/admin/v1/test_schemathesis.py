@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from mockbroker.admin.v1.routes import endpoints
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
+from mockbroker.admin.v1.endpoints import endpoints
 from tests.support.librdkafka import TIMEOUT_S
 
 HERE = Path(__file__).parent

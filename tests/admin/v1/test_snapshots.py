@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
 
@@ -70,7 +70,7 @@ def test_producers_that_have_gone_on_may_resume(kafka: Cluster, admin: HttpClien
 
 def test_a_reset_leaves_the_topics_of_the_start_empty(kafka: Cluster, admin: HttpClient) -> None:
     before = admin.get("/v1/topics/orders")["topic_id"]
-    kafka.create_topic("more")
+    kafka.topic("more").create()
     produced(kafka, "one")
     admin.post("/v1/faults", {"do": {"delay": "1s"}}, 201)
     assert admin.request("POST", "/v1/reset", {}).status == 204
@@ -83,7 +83,7 @@ def test_a_reset_leaves_the_topics_of_the_start_empty(kafka: Cluster, admin: Htt
 @pytest.mark.parametrize(
     ("path", "body", "status", "words"),
     [
-        ("/v1/restore", {"name": "nothing"}, 404, "unknown snapshot 'nothing'; known: none"),
+        ("/v1/restore", {"name": "nothing"}, 404, "unknown snapshot 'nothing'; there is none"),
         ("/v1/restore", {"producers": "bump"}, 400, "keep"),
         ("/v1/snapshot", {"name": ""}, 400, "a text of 1 to"),
         ("/v1/snapshot", {"nam": "x"}, 400, 'did you mean "name"'),

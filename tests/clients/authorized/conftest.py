@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.clients.authorized.ways import authorized_cluster
 
 _NUMBERS = itertools.count(1)
@@ -29,5 +29,5 @@ def kafka(shared: Cluster) -> Iterator[Cluster]:
 @pytest.fixture
 def topic(kafka: Cluster) -> str:
     name = f"topic-{next(_NUMBERS)}"
-    kafka.create_topic(name, 1)
+    kafka.topic(name).create(1)
     return name

@@ -14,8 +14,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from mockbroker import Cluster
 from mockbroker.core.security import acls
-from mockbroker_fixtures import Cluster
 from tests.clients.authorized.ways import allow, librdkafka, revoke
 from tests.support.waiting import wait_until
 

@@ -21,8 +21,8 @@ from kafka.admin import (
 )
 from kafka.errors import ClusterAuthorizationFailedError, TopicAuthorizationFailedError
 
+from mockbroker import Cluster
 from mockbroker.core.security import acls
-from mockbroker_fixtures import Cluster
 from tests.clients.authorized.ways import allow, python
 
 TIMEOUT_S = 30.0

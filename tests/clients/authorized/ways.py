@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mockbroker import Cluster
 from mockbroker.core.security.acls import (
     AclBinding,
     AclFilter,
@@ -13,7 +14,6 @@ from mockbroker.core.security.acls import (
     ResourceType,
 )
 from mockbroker.core.security.authorizer import STANDARD_AUTHORIZER
-from mockbroker_fixtures import Cluster
 
 USERS = {"admin": "admin-secret", "alice": "alice-secret"}
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker_fixtures import Cluster
 from tests.clients.day.clients import (
     Acquaintances,
     AsyncReader,
@@ -155,10 +155,10 @@ class Day:
         )
 
     def hold(self, topic: str, index: int, node_id: int) -> None:
-        self.kafka.lag_follower(topic, index, node=node_id)
+        self.kafka.partition(topic, index).lag_follower(node_id)
 
     def release(self, topic: str, index: int, node_id: int) -> None:
-        self.kafka.lag_follower(topic, index, node=node_id, release=True)
+        self.kafka.partition(topic, index).lag_follower(node_id, release=True)
 
     def tool(self, main: str, *args: str) -> str:
         """Run one of Kafka's tools in the readers' JVM; what it printed."""
@@ -189,9 +189,9 @@ class Day:
         """Each broker in turn is shut down in an orderly way and started, under load."""
         for node_id in (1, 2, 3):
             with Load(self.both(), LOAD):
-                self.kafka.stop_broker(node_id)
+                self.kafka.broker(node_id).stop()
             with Load(self.both(), LOAD):
-                self.kafka.start_broker(node_id)
+                self.kafka.broker(node_id).start()
             self.settle()
 
     def coordinator_moves(self) -> None:
@@ -199,7 +199,7 @@ class Day:
         before = self.group()
         for node_id in (1, 2, 3):
             with Load(self.both(), LOAD):
-                self.kafka.move_coordinator(GROUP, node_id)  # type: ignore[misc]
+                self.kafka.group(GROUP).move_coordinator(node_id)  # type: ignore[misc]
         assert self.settle_group() == before
 
     def members_bounce(self) -> None:
@@ -225,7 +225,7 @@ class Day:
         """A fourth broker takes over what the first one held of two partitions, and gives it back,
         by Kafka's own tool.
         """
-        self.kafka.add_broker(4)
+        self.kafka.broker(4).add()
         for number, new in enumerate((4, 1)):
             plan = [
                 {"topic": topic, "partition": 0, "replicas": [new, 2, 3]}
@@ -242,12 +242,12 @@ class Day:
             self.settle()
             for topic in (ORDERS, CLICKS):
                 assert self.replicas(topic, 0) == [new, 2, 3]
-        self.kafka.remove_broker(4)
+        self.kafka.broker(4).remove()
 
     def too_few_in_sync(self) -> None:
         """Two brokers are gone. Orders are refused, clicks are taken."""
         for node_id in (2, 3):
-            self.kafka.stop_broker(node_id, how="unclean")
+            self.kafka.broker(node_id).stop(how="unclean")
         impatient = [
             JavaWriter(self.writing, self.ledger, ORDERS, 6, acks="all", retries=0,
                        enable_idempotence="false"),
@@ -263,7 +263,7 @@ class Day:
         with Load(self.writers[CLICKS], LOAD):
             pass
         for node_id in (2, 3):
-            self.kafka.start_broker(node_id)
+            self.kafka.broker(node_id).start()
         self.settle()
 
     def nobody_can_tell(self) -> None:
@@ -308,14 +308,14 @@ class Day:
         careful.write(DOOMED, partition=0)
         careful.close()
         self.everybody_has_read(CLICKS)
-        self.kafka.stop_broker(former, how="unclean")
+        self.kafka.broker(former).stop(how="unclean")
         end = self.kafka.call(lambda cluster: cluster.topics[CLICKS].partitions[0].log_end_offset)
         for reader in self.readers_of(CLICKS):
             until(lambda r=reader: self.fetches(r, 0) <= end, f"{reader.name} at {end} or before")  # type: ignore[misc]
         for node_id in others:
             self.release(CLICKS, 0, node_id)
         with Load(self.both(), LOAD):
-            self.kafka.start_broker(former)
+            self.kafka.broker(former).start()
         self.settle()
 
     def everybody_has_read(self, topic: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 
 _NUMBERS = itertools.count(1)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.core.errors import ActionError
 from mockbroker.core.validation import ValidationError
-from mockbroker_fixtures import Cluster
 from tests.support.faulty import (
     begin,
     impatient_consumer,

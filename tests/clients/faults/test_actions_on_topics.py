@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.faulty import impatient_consumer, open_producer, send, stored, warm
 from tests.support.librdkafka import TIMEOUT_S, admin_client, owned, poll, settings, until, values
 from tests.support.waiting import wait_until
@@ -41,7 +41,7 @@ def test_the_log_start_moves_on(kafka: Cluster, topic: str) -> None:
 
 @pytest.mark.fault("run_retention")
 def test_retention_runs_now(kafka: Cluster, group: str) -> None:
-    kafka.create_topic(group, configs={"retention.bytes": "1", "segment.bytes": "1048576"})
+    kafka.topic(group).create(configs={"retention.bytes": "1", "segment.bytes": "1048576"})
     producer = open_producer(kafka)
     for value in ("x" * 600_000, "y" * 600_000, "z"):
         send(producer, group, value)
@@ -52,7 +52,7 @@ def test_retention_runs_now(kafka: Cluster, group: str) -> None:
 
 @pytest.mark.fault("run_compaction")
 def test_compaction_runs_now(kafka: Cluster, group: str) -> None:
-    kafka.create_topic(group, configs={"cleanup.policy": "compact"})
+    kafka.topic(group).create(configs={"cleanup.policy": "compact"})
     producer = open_producer(kafka)
     for value in ("old", "new"):
         producer.produce(group, value, key="k", partition=0)

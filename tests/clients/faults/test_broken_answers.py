@@ -7,7 +7,7 @@ import json
 import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.faulty import (
     begin,
     impatient_consumer,

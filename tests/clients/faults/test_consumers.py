@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
 from mockbroker.server.config import ListenerSpec
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.list_offsets import (
     ListOffsetsPartition,

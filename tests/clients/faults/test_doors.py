@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.server.config import ListenerSpec
-from mockbroker_fixtures import Cluster
 from tests.clients.secured.ways import USERS, Way, librdkafka
 from tests.support.faulty import RECONNECT, open_producer, send, stored, warm
 from tests.support.librdkafka import TIMEOUT_S, admin_client
@@ -36,7 +36,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def topic(kafka: Cluster, group: str) -> str:
-    kafka.create_topic(group)
+    kafka.topic(group).create()
     return group
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.faulty import impatient_consumer, open_producer, send, stored, warm
 from tests.support.librdkafka import TIMEOUT_S, flush, poll, until, values
 

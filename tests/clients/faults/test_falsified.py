@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import TopicMetadata
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.faulty import open_producer, send, stored, warm
 from tests.support.librdkafka import TIMEOUT_S, admin_client, settings
 from tests.support.waiting import wait_until

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.librdkafka import TIMEOUT_S, produce, settings
 from tests.support.replicated import TOPIC, Brokers, brokers
 from tests.support.watched import kafka
@@ -29,8 +29,8 @@ def test_an_isr_does_not_grow_while_its_leader_reaches_no_controller_with_alter_
     rule = kafka.faults.add(
         match={"api": "AlterPartition", "from_broker": 2}, do={"drop_request": {}}
     )
-    kafka.stop_broker(3, how="unclean")
-    kafka.start_broker(3)
+    kafka.broker(3).stop(how="unclean")
+    kafka.broker(3).start()
     rule.wait(1)
     produce(brokers.bootstrap, TOPIC, ["b"])
     assert isr(brokers) == [1, 2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.faulty import open_producer, send, stored, warm
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.core.ids import uuid_text
-from mockbroker_fixtures import Cluster
 from tests.support.faulty import impatient_consumer, open_producer, send
 from tests.support.librdkafka import TIMEOUT_S, owned, settings, until
 

@@ -14,8 +14,8 @@ import pytest
 from confluent_kafka import KafkaError
 from kafka import KafkaProducer
 
+from mockbroker import Cluster
 from mockbroker.core.journal.events import JournalEvent
-from mockbroker_fixtures import Cluster
 from tests.support.faulty import begin, open_producer, polled, send, stored, warm
 from tests.support.librdkafka import TIMEOUT_S, Delivery, flush
 from tests.support.waiting import wait_until

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaException, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.faulty import impatient_consumer, open_producer, send, stored, warm
 from tests.support.librdkafka import offsets, poll, values
 

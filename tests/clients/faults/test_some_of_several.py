@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.faulty import (
     begin,
     impatient_consumer,
@@ -141,7 +141,7 @@ def test_a_request_that_is_held_can_be_seen_and_let_go(kafka: Cluster, topic: st
     delivery = begin(producer, topic, "held")
     held = kafka.faults.wait_held()
     assert held.phase == "before"
-    assert held.request.acks == -1
+    assert held.request["acks"] == -1
     assert held.response is None
     assert stored(kafka, topic) == ["warm"]
     held.release()
@@ -158,7 +158,8 @@ def test_an_answer_that_is_held_can_be_edited(kafka: Cluster, topic: str) -> Non
     delivery = begin(producer, topic, "held")
     held = kafka.faults.wait_held()
     assert stored(kafka, topic) == ["warm", "held"]
-    assert held.response.responses[0].partition_responses[0].base_offset == 1
+    [answered] = held.response["responses"]
+    assert answered["partition_responses"][0]["base_offset"] == 1
     held.edit({"responses[].partition_responses[].base_offset": 77})
     held.release()
     assert polled(producer, delivery).offsets == [77]

@@ -11,8 +11,8 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
+from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.consumer_protocol import decode_subscription
 from tests.support.members import Members, Partition, look
 from tests.support.watched import fill
@@ -34,7 +34,7 @@ def test_range_gives_each_member_a_stretch_of_each_topic(
     """Members in the order of their ids; the first ones get one more; the same for every topic."""
     topics = ["hermes.demo.pandc", "other"]
     for topic in topics:
-        kafka.create_topic(topic, partitions)
+        kafka.topic(topic).create(partitions)
     group = [
         members("g", *topics, client_id=f"client-{n}", partition_assignment_strategy="range")
         for n in range(len(shares))

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import ConsumerGroupState, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
 from tests.support.members import Members, look
 from tests.support.request_log import RequestLog

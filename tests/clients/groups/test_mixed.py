@@ -12,7 +12,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor as Async
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.members import Members, look
 from tests.support.watched import fill
 

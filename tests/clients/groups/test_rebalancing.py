@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import TopicPartition
 from kafka import KafkaConsumer
 
+from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.consumer_protocol import decode_subscription
 from mockbroker_protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.members import Member, Members, Partition, look
 from tests.support.watched import fill
 
@@ -54,7 +54,7 @@ def test_the_spread_is_fair(
     kafka: Cluster, members: Members, assignor: str, count: int, partitions: int
 ) -> None:
     """m members of one topic of p partitions own p // m or one more each."""
-    kafka.create_topic("even", partitions)
+    kafka.topic("even").create(partitions)
     group = [members("g", "even", partition_assignment_strategy=assignor) for _ in range(count)]
     owned = members.settle(*group, partitions=partitions)
     least = partitions // count

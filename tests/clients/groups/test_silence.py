@@ -7,7 +7,7 @@ import time
 import pytest
 from confluent_kafka import KafkaError
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
 from tests.support.member_process import MemberProcess
 from tests.support.members import Members, look

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.new_members import CONFIGS, NewMembers
 from tests.support.request_log import RequestLog
 from tests.support.watched import admin, log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from tests.support.members import look as look_classic
 from tests.support.new_members import NewMembers, look

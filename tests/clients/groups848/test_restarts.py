@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from tests.support.member_process import MemberProcess
 from tests.support.new_members import NewMembers, look
@@ -91,7 +91,7 @@ def test_members_outlive_their_coordinator(kafka: Cluster, members: NewMembers) 
             .leader_id
         )
     )
-    kafka.stop_broker(coordinator)
+    kafka.broker(coordinator).stop()
     assert members.settle(one, two, partitions=4) == owned
     after = look(kafka, "g")
     assert (after.epoch, after.members) == (before.epoch, before.members)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
 from tests.support.members import Partition
 from tests.support.new_members import NewMembers, look
@@ -83,18 +83,18 @@ def test_new_partitions_are_assigned_with_the_next_heartbeat(
 def test_a_topic_made_later_is_assigned_when_it_comes(kafka: Cluster, members: NewMembers) -> None:
     one = members("g", "later")
     members.until(lambda: look(kafka, "g").state == "Stable")
-    kafka.create_topic("later", 2)
+    kafka.topic("later").create(2)
     members.settle(one, partitions=2)
 
 
 def test_a_pattern_is_looked_up_by_the_coordinator(kafka: Cluster, members: NewMembers) -> None:
     """As long as the clock stands, no sooner than ten seconds after the last time."""
     for name in ("topic-1", "topic-2", "other"):
-        kafka.create_topic(name, 1)
+        kafka.topic(name).create(1)
     one = members("g", "^topic-.*")
     members.settle(one, partitions=2)
     assert {topic for topic, _ in one.owned} == {"topic-1", "topic-2"}
-    kafka.create_topic("topic-3", 1)
+    kafka.topic("topic-3").create(1)
     kafka.clock.advance(11_000)
     members.settle(one, partitions=3)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.security.acls import Operation, ResourceType
-from mockbroker_fixtures import Cluster
 from tests.clients.authorized.ways import allow, authorized_cluster, java, revoke
 from tests.support.tour import Tour
 from tests.support.waiting import wait_until
@@ -62,7 +62,7 @@ def test_acl_command_adds_lists_and_removes(tour: Tour, kafka: Cluster, tmp_path
         name = "AclCommand"
         return tool(tour, kafka, tmp_path, name, *args, user=user, exit_code=exit_code)
 
-    kafka.create_topic("tool", 1)
+    kafka.topic("tool").create(1)
     assert send(tour, java(kafka), "tool") == "TopicAuthorizationException"
     who = ("--allow-principal", "User:alice")
     acls("--add", *who, "--producer", "--topic", "tool")
@@ -96,7 +96,7 @@ def test_acl_command_adds_lists_and_removes(tour: Tour, kafka: Cluster, tmp_path
 
 
 def test_a_right_that_is_taken_back_ends_with_the_next_request(tour: Tour, kafka: Cluster) -> None:
-    kafka.create_topic("open", 1)
+    kafka.topic("open").create(1)
     allow(kafka, Operation.WRITE, TOPIC, "open")
     tour("producer.open", name="stays", config=java(kafka))
     try:
@@ -115,7 +115,7 @@ def test_delegation_token_command(tour: Tour, kafka: Cluster, tmp_path: Path) ->
     def tokens(*args: str, user: str = "alice") -> str:
         return tool(tour, kafka, tmp_path, "DelegationTokenCommand", *args, user=user)
 
-    kafka.create_topic("token", 1)
+    kafka.topic("token").create(1)
     allow(kafka, Operation.WRITE, TOPIC, "token")
     made = tokens("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:admin")
     row = made.splitlines()[-1].split()

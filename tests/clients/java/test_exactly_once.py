@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.server.config import TopicSpec
-from mockbroker_fixtures import Cluster
 from tests.clients.java.steps import Steps
 from tests.clients.java.test_transactions import Transactional
 from tests.support import doc_examples, maven

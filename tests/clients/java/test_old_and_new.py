@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mockbroker_fixtures.cluster import Cluster
+from mockbroker import Cluster
 from tests.clients.java.steps import Peer
 from tests.support.java_pipe import JavaPipe
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.clients.java.steps import Peer, Steps
 from tests.support.java_pipe import JavaError
 from tests.support.tour import Tour
@@ -42,7 +42,7 @@ def java(tour: Tour, kafka: Cluster) -> Iterator[Steps]:
     yield steps
     for node_id in (0, 1, 2):  # so that closing waits for nobody
         if kafka.call(lambda c, n=node_id: c.brokers[n].state) == "paused":  # type: ignore[misc]
-            kafka.resume_broker(node_id)
+            kafka.broker(node_id).resume()
     steps.close_all()
 
 
@@ -52,7 +52,7 @@ def partition(index: int) -> str:
 
 def cut(kafka: Cluster, node_id: int) -> None:
     """Nobody hears of a broker any more, and nobody notices."""
-    kafka.pause_broker(node_id, fence_after_ms=NEVER_MS)
+    kafka.broker(node_id).pause(fence_after=NEVER_MS)
 
 
 @pytest.mark.covers("S145", "S268")
@@ -64,7 +64,7 @@ def test_a_group_forms_and_the_ends_of_a_partition_are_not_to_be_had(
     """
     java.fill(TOPIC, ["a"], partition=2)
     consumer = java.consumer("g", default_api_timeout_ms=1500, request_timeout_ms=1000)
-    kafka.stop_broker(0, how="unclean")
+    kafka.broker(0).stop(how="unclean")
     java("subscribe", consumer, topics=[TOPIC])
     assert len(java.settle(consumer, partitions=3)[consumer]) == 3
     cut(kafka, 2)
@@ -72,7 +72,7 @@ def test_a_group_forms_and_the_ends_of_a_partition_are_not_to_be_had(
         java("endOffsets", consumer, partitions=[partition(2)])
     assert late.value.name == "TimeoutException"
     assert java("endOffsets", consumer, partitions=[partition(1)]) == {partition(1): 0}
-    kafka.resume_broker(2)
+    kafka.broker(2).resume()
     java.until(lambda: java("endOffsets", consumer, partitions=[partition(2)]) == {partition(2): 1})
 
 
@@ -89,7 +89,7 @@ def test_without_metadata_partitions_cannot_be_told(java: Steps, kafka: Cluster)
     assert sent["error"] == "TimeoutException"
     assert f"Topic {TOPIC} not present in metadata after 700 ms" in sent["message"]
     for node_id in (0, 1, 2):
-        kafka.resume_broker(node_id)
+        kafka.broker(node_id).resume()
     java.until(lambda: java("partitionsFor", consumer, topic=TOPIC) != [])
 
 
@@ -102,10 +102,10 @@ def test_brokers_that_stop_one_after_the_other_take_partitions_with_them(
     """
     kafka.call(lambda cluster: cluster.create_topic("pair", assignments={0: [0, 2]}))
     java.fill("pair", ["a"])
-    kafka.stop_broker(2, how="unclean")
+    kafka.broker(2).stop(how="unclean")
     producer = java.producer(acks="1", enable_idempotence="false", retries=0)
     assert java.send(producer, {"value": "b"}, topic="pair")[0].get("offset") == 1
-    kafka.stop_broker(0, how="unclean")
+    kafka.broker(0).stop(how="unclean")
 
     def leader() -> int | None:
         (found,) = java.described("pair")
@@ -113,9 +113,9 @@ def test_brokers_that_stop_one_after_the_other_take_partitions_with_them(
         return None if told == -1 else told
 
     assert leader() is None
-    kafka.start_broker(2)
+    kafka.broker(2).start()
     assert leader() is None
-    kafka.start_broker(0)
+    kafka.broker(0).start()
     wait_until(lambda: leader() == 0)
     assert [each["value"] for each in java.read_all("pair", 2)] == ["a", "b"]
 
@@ -139,7 +139,7 @@ def test_a_client_that_is_restarted_too_soon_fails_and_the_next_one_does_not(
         java("partitionsFor", second, topic=TOPIC)
     assert late.value.name == "TimeoutException"
     java.close(second)
-    kafka.resume_broker(2)
+    kafka.broker(2).resume()
     third = java.consumer("g", bootstrap_servers=f"{host}:{port}", **impatient)
     wait_until(lambda: len(java("partitionsFor", third, topic=TOPIC)) == 3)
     java("subscribe", third, topics=[TOPIC])

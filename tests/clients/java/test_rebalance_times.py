@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.clients.java.steps import Peer, Steps
 from tests.support.tour import Tour
 from tests.support.waiting import wait_until

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.clients.secured.ways import (
     MECHANISMS,
     USER,
@@ -145,7 +145,7 @@ def test_a_client_without_the_certificate_it_needs_says_so(secured: Cluster, con
 def test_sessions_are_renewed_in_the_midst_of_producing(connect: Any, mechanism: str) -> None:
     """The client proves itself again once most of the session's time is over (KIP-368)."""
     with secured_cluster(configs={"connections.max.reauth.ms": 1500}) as kafka:
-        kafka.create_topic("t")
+        kafka.topic("t").create()
         clients = connect(kafka, Way("LOGIN", mechanism))
         producer = clients.open("producer")
         sent, renewed = 0, 0.0

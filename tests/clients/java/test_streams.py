@@ -15,10 +15,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC
 from mockbroker.server.config import TopicSpec
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from tests.support import doc_examples, maven
 from tests.support.librdkafka import TIMEOUT_S, settings
@@ -185,10 +185,10 @@ def test_brokers_die_under_it(kafka: Cluster, app: WordCount) -> None:
         app.write(*some_lines(300))
         wait_until(lambda before=before: stored(kafka) > before, 120, "a count")
         broker_id = kafka.call(find)
-        kafka.stop_broker(broker_id, how="unclean")
+        kafka.broker(broker_id).stop(how="unclean")
         app.write(*some_lines(300))
         app.check()
-        kafka.start_broker(broker_id)
+        kafka.broker(broker_id).start()
         wait_until(lambda: kafka.call(is_whole), 120, "full ISRs")
 
 

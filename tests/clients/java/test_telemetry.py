@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.clients.java.steps import Peer, Steps
 from tests.clients.java.test_tools import TOOLS, run
 from tests.support.waiting import wait_until

@@ -56,10 +56,10 @@ def peer(request: pytest.FixtureRequest) -> Iterator[Nodes]:
             kill = lambda node: nodes.stop_node(node, kill=True)  # noqa: E731
             yield Nodes("kafka", nodes.bootstrap_servers, 3, kill, nodes.start_node)
     else:
-        from mockbroker_fixtures.cluster import Cluster
+        from mockbroker import Cluster
 
         with Cluster(brokers=3, node_ids=[1, 2, 3], configs=CONFIGS) as kafka:
-            kill = lambda node: kafka.stop_broker(node, how="unclean")  # noqa: E731
+            kill = lambda node: kafka.broker(node).stop(how="unclean")  # noqa: E731
             yield Nodes("mockbroker", kafka.bootstrap_servers, 3, kill, kafka.start_broker)
 
 

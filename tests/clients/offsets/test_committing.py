@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Message, TopicPartition
 from kafka import KafkaConsumer
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
 from tests.support.member_process import MemberProcess
 from tests.support.members import Member, Members, Partition, text_of

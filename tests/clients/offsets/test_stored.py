@@ -20,9 +20,9 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as PythonPartition
 
+from mockbroker import Cluster
 from mockbroker.cli import main
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.consumer_protocol import decode_assignment
 from mockbroker_protocol.internal_topics import CONSUMER_OFFSETS

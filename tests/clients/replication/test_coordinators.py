@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from tests.support.librdkafka import open_consumer, produce
 from tests.support.librdkafka import settings as client_settings
@@ -56,7 +56,7 @@ def test_a_group_goes_on_with_the_next_coordinator_and_with_the_first_one_again(
     for each in (one, two):
         each.told()  # what led up to this
     first = coordinator(kafka, "g")
-    kafka.stop_broker(first, how="unclean")
+    kafka.broker(first).stop(how="unclean")
     second = coordinator(kafka, "g")
     assert second not in (first, -1)
     beats = len(log.of(ApiKey.HEARTBEAT))
@@ -70,9 +70,9 @@ def test_a_group_goes_on_with_the_next_coordinator_and_with_the_first_one_again(
     assert {name: sorted(m.owned) for name, m in ((one.name, one), (two.name, two))} == owned
     partition = min(one.owned)
     assert one.committed(partition)[partition] == 10
-    kafka.start_broker(first)
+    kafka.broker(first).start()
     members.until(full_isr(kafka), "an ISR that is full")
-    kafka.move_coordinator("g", first)
+    kafka.group("g").move_coordinator(first)
     log.clear()
     members.until(
         lambda: (
@@ -100,7 +100,7 @@ def test_a_member_stays_while_its_coordinator_reads_its_log(
     before = look(kafka, "g")
     log.clear()
     load_ms = 1500
-    kafka.unload_coordinator("g", load_ms=load_ms)
+    kafka.group("g").unload_coordinator(load=load_ms)
     with (
         open_consumer(kafka.bootstrap_servers, group_id="g") as other,
         ThreadPoolExecutor() as pool,
@@ -171,11 +171,11 @@ def test_a_sync_commit_waits_for_the_answer_and_an_async_one_does_not(kafka: Clu
         assert consumer.commit(offsets=offset, asynchronous=False)[0].error is None
         leader = coordinator(kafka, "g")
         follower = next(n for n in kafka.call(lambda c: list(c.brokers)) if n != leader)
-        kafka.lag_follower(OFFSETS, None, node=follower)
+        kafka.topic(OFFSETS).lag_follower(follower)
         consumer.commit(offsets=offset, asynchronous=True)
         consumer.poll(0.3)
         assert told == []
-        kafka.lag_follower(OFFSETS, None, node=follower, release=True)
+        kafka.topic(OFFSETS).lag_follower(follower, release=True)
         brokers.until(lambda: consumer.poll(0.05) is None and told != [])
         assert told == [None]
 
@@ -197,7 +197,7 @@ def test_without_a_coordinator_nobody_joins_until_it_is_back(
         lambda c: c.create_topic(TOPIC, assignments={0: [n for n in c.brokers if n != only]})
     )
     produce(brokers.bootstrap, TOPIC, ["a"])
-    kafka.stop_broker(only, how="unclean")
+    kafka.broker(only).stop(how="unclean")
     log.clear()
     consumer = Consumer(
         client_settings(
@@ -215,7 +215,7 @@ def test_without_a_coordinator_nobody_joins_until_it_is_back(
             ErrorCode.COORDINATOR_NOT_AVAILABLE
         }
         assert log.of(ApiKey.JOIN_GROUP) == []
-        kafka.start_broker(only)
+        kafka.broker(only).start()
         message = consumer.poll(20)
         assert message is not None
         assert message.value() == b"a"
@@ -243,6 +243,6 @@ def test_a_topic_is_deleted_under_its_group(kafka: Cluster, members: Members) ->
         lambda: KafkaError.UNKNOWN_TOPIC_OR_PART in {error.code() for error in member.errors},
         "an error that names no such topic",
     )
-    kafka.create_topic("t", 4)
+    kafka.topic("t").create(4)
     assert member.committed(("t", 0)) == {("t", 0): -1001}
     assert len(look(kafka, "g").owned) == 1

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.events import LogTruncated
 from mockbroker.core.replication.partition import Partition
-from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import open_consumer, poll, produce, read_all, values
 from tests.support.replicated import TOPIC, Brokers
 
@@ -61,10 +61,10 @@ def test_both_ways_end_alike_and_cut_at_different_offsets(truncation: str, cut_a
         brokers.until(lambda: brokers.ends()[2] == 2)
         brokers.hold(2)
         produce(brokers.bootstrap, TOPIC, ["m3"], acks=1)
-        kafka.stop_broker(1, how="unclean")
+        kafka.broker(1).stop(how="unclean")
         brokers.release(2, 3)
         produce(brokers.bootstrap, TOPIC, ["m4", "m5"])
-        kafka.start_broker(1)
+        kafka.broker(1).start()
         brokers.until(lambda: brokers.ends() == {1: 4, 2: 4, 3: 4})
         offsets = [each.offset for each in cut if isinstance(each, LogTruncated)]
         assert offsets == [cut_at]

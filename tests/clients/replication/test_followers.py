@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka import TopicPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
 from tests.support.librdkafka import TIMEOUT_S, offsets, open_consumer, poll, produce, values
 from tests.support.replicated import TOPIC, Brokers

@@ -56,7 +56,7 @@ def test_a_producer_loses_nothing_while_a_broker_shuts_down(brokers: Brokers) ->
         )
         producer.poll(0)
         if number == 200:
-            brokers.kafka.stop_broker(3)
+            brokers.kafka.broker(3).stop()
     flush(producer)
     assert [error for _, error in reports if error is not None] == []
     told = brokers.metadata()
@@ -76,7 +76,7 @@ def test_the_next_leader_is_the_first_replica_in_sync_not_the_longest_log(
     brokers.hold(2)
     produce(brokers.bootstrap, TOPIC, ["b"], acks=1)
     brokers.until(lambda: brokers.ends() == {1: 2, 2: 1, 3: 2})
-    brokers.kafka.stop_broker(1, how="unclean")
+    brokers.kafka.broker(1).stop(how="unclean")
     assert brokers.metadata().leader == 2
     brokers.release(2)
     brokers.until(lambda: brokers.ends()[3] == 1)
@@ -107,7 +107,7 @@ def test_a_partition_whose_whole_isr_died_waits_and_has_all_its_records(brokers:
     brokers.create((1, 2))
     produce(brokers.bootstrap, TOPIC, ["a", "b"])
     brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, nodes=[2]))
-    brokers.kafka.stop_broker(1, how="unclean")
+    brokers.kafka.broker(1).stop(how="unclean")
     brokers.release(2)
     told = brokers.metadata()
     assert told.leader == -1
@@ -116,7 +116,7 @@ def test_a_partition_whose_whole_isr_died_waits_and_has_all_its_records(brokers:
     with pytest.raises(KafkaException) as refused:
         produce(brokers.bootstrap, TOPIC, ["c"], message_timeout_ms=700)
     assert refused.value.args[0].code() == KafkaError._MSG_TIMED_OUT
-    brokers.kafka.start_broker(1)
+    brokers.kafka.broker(1).start()
     assert values(read_all(brokers.bootstrap, TOPIC, 2)) == ["a", "b"]
     brokers.settle()
 
@@ -128,11 +128,11 @@ def test_an_unclean_election_gives_a_leader_and_takes_records(brokers: Brokers) 
     produce(brokers.bootstrap, TOPIC, ["a"])
     brokers.do(lambda cluster: cluster.shrink_isr(TOPIC, 0, nodes=[2]))
     produce(brokers.bootstrap, TOPIC, ["b", "c", "d"], acks="all")
-    brokers.kafka.stop_broker(1, how="unclean")
+    brokers.kafka.broker(1).stop(how="unclean")
     assert elect(brokers, ElectionType.UNCLEAN) is None
     brokers.release(2)
     produce(brokers.bootstrap, TOPIC, ["x"])
-    brokers.kafka.start_broker(1)
+    brokers.kafka.broker(1).start()
     brokers.settle()
     assert values(read_all(brokers.bootstrap, TOPIC, 2)) == ["a", "x"]
     assert brokers.ends() == {1: 2, 2: 2}
@@ -163,12 +163,12 @@ def test_ten_thousand_records_survive_the_death_of_the_leader(
             producer.poll(0.001)
         if number == 3000:
             wait_until(lambda: bool(log.of(ApiKey.PRODUCE)), what="the first batch")
-            brokers.kafka.stop_broker(1, how="unclean")
+            brokers.kafka.broker(1).stop(how="unclean")
         if number == 6000:
             wait_until(lambda: any(each.node_id != 1 for each in log.of(ApiKey.PRODUCE)))
-            brokers.kafka.start_broker(1)
+            brokers.kafka.broker(1).start()
             brokers.settle()
-            brokers.kafka.stop_broker(2, how="unclean")
+            brokers.kafka.broker(2).stop(how="unclean")
     flush(producer)
     reader.join(60)
     assert len(Counter(seen)) == len(seen) == total
@@ -180,9 +180,9 @@ def test_ten_thousand_records_survive_the_death_of_the_leader(
 @pytest.mark.covers("S72")
 def test_a_broker_that_is_back_leads_again_only_after_an_election(brokers: Brokers) -> None:
     brokers.create((3, 1, 2))
-    brokers.kafka.stop_broker(3, how="unclean")
+    brokers.kafka.broker(3).stop(how="unclean")
     assert brokers.metadata().leader == 1
-    brokers.kafka.start_broker(3)
+    brokers.kafka.broker(3).start()
     brokers.settle()
     produce(brokers.bootstrap, TOPIC, ["a"])
     assert brokers.metadata().leader == 1
@@ -196,7 +196,7 @@ def test_the_controller_changes_when_its_broker_stops(brokers: Brokers) -> None:
     brokers.create((1, 2, 3))
     admin = admin_client(brokers.bootstrap)
     first = admin.describe_cluster().result(TIMEOUT_S).controller.id
-    brokers.kafka.stop_broker(first)
+    brokers.kafka.broker(first).stop()
     again = admin_client(brokers.bootstrap)
     second = again.describe_cluster().result(TIMEOUT_S).controller.id
     assert second not in (first, -1)
@@ -218,7 +218,7 @@ def test_a_consumer_asks_where_the_epoch_ended_after_an_unclean_election(
     ) as consumer:
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
         assert values(poll(consumer, 4)) == ["a", "b", "c", "d"]
-        brokers.kafka.stop_broker(1, how="unclean")
+        brokers.kafka.broker(1).stop(how="unclean")
         assert elect(brokers, ElectionType.UNCLEAN) is None
         brokers.release(2)
         brokers.until(lambda: bool(log.of(ApiKey.OFFSET_FOR_LEADER_EPOCH)))
@@ -262,10 +262,10 @@ def test_divergence_ends_alike_on_every_replica_for_every_reader(brokers: Broker
     brokers.hold(2)
     produce(brokers.bootstrap, TOPIC, ["m3"], acks=1)
     assert brokers.ends() == {1: 3, 2: 2, 3: 1}
-    brokers.kafka.stop_broker(1, how="unclean")
+    brokers.kafka.broker(1).stop(how="unclean")
     brokers.release(2, 3)
     produce(brokers.bootstrap, TOPIC, ["m4", "m5", "m6"])
-    brokers.kafka.start_broker(1)
+    brokers.kafka.broker(1).start()
     brokers.settle()
     expected = ["m1", "m2", "m4", "m5", "m6"]
     assert values(read_all(brokers.bootstrap, TOPIC, 5)) == expected

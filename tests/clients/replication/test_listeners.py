@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from mockbroker import Cluster
 from mockbroker.core.brokers.broker import Endpoint
 from mockbroker.server.config import ListenerSpec
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from tests.support.librdkafka import (
     TIMEOUT_S,
@@ -47,7 +47,7 @@ def test_clients_go_to_the_addresses_that_metadata_names(two_listeners: Cluster)
 @pytest.mark.covers("S284")
 def test_with_a_wrong_advertised_address_bootstrap_works_and_nothing_else() -> None:
     with Cluster(brokers=1, listeners=[ListenerSpec(advertised_host=NOWHERE)]) as kafka:
-        kafka.create_topic("t", 1)
+        kafka.topic("t").create(1)
         port = kafka.bootstrap_servers.rpartition(":")[2]
         servers = f"127.0.0.1:{port}"
         (told,) = admin_client(servers).list_topics(timeout=TIMEOUT_S).brokers.values()

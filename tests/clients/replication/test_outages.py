@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.librdkafka import (
     TIMEOUT_S,
@@ -64,12 +64,12 @@ def test_reads_go_on_as_long_as_one_member_of_the_isr_lives(brokers: Brokers) ->
     brokers.create((1, 2, 3))
     produce(brokers.bootstrap, TOPIC, ["a"])
     for node_id in (1, 2):
-        brokers.kafka.stop_broker(node_id, how="unclean")
+        brokers.kafka.broker(node_id).stop(how="unclean")
         assert "a" in values(read_all(brokers.bootstrap, TOPIC, 1))
         produce(brokers.bootstrap, TOPIC, [f"without {node_id}"], acks="all")
     assert brokers.metadata().isrs == [3]
     for node_id in (2, 1):
-        brokers.kafka.start_broker(node_id)
+        brokers.kafka.broker(node_id).start()
     brokers.settle()
     expected = ["a", "without 1", "without 2"]
     assert values(read_all(brokers.bootstrap, TOPIC, 3)) == expected
@@ -91,12 +91,12 @@ def test_offsets_survive_the_death_of_the_coordinator(kafka: Cluster, brokers: B
         assert values(poll(consumer, 2)) in (["a", "b"], ["a", "b", "c"])
         consumer.commit(offsets=[TopicPartition(TOPIC, 0, 1)], asynchronous=False)
         former = coordinator()
-        kafka.stop_broker(former, how="unclean")
+        kafka.broker(former).stop(how="unclean")
         assert coordinator() != former
         (committed,) = consumer.committed([TopicPartition(TOPIC, 0)], TIMEOUT_S)
         assert committed.offset == 1
         consumer.commit(offsets=[TopicPartition(TOPIC, 0, 2)], asynchronous=False)
-    kafka.start_broker(former)
+    kafka.broker(former).start()
     with open_consumer(brokers.bootstrap, group_id="g") as consumer:
         (committed,) = consumer.committed([TopicPartition(TOPIC, 0)], TIMEOUT_S)
         assert committed.offset == 2

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer
 
+from mockbroker import Cluster
 from mockbroker.cli import main
-from mockbroker_fixtures import Cluster
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S, poll, produce, settings
 from tests.support.replicated import TOPIC, Brokers
@@ -28,7 +28,7 @@ def test_a_cluster_has_settled_when_isrs_are_full_leaders_preferred_and_groups_s
     """
     brokers.create((1, 2, 3))
     assert run(kafka, "settle") == (0, "")
-    kafka.stop_broker(1, how="unclean")
+    kafka.broker(1).stop(how="unclean")
     produce(brokers.bootstrap, TOPIC, ["a", "b"])
     code, output = run(kafka, "settle", "--timeout", "50ms")
     assert code == 1
@@ -38,7 +38,7 @@ def test_a_cluster_has_settled_when_isrs_are_full_leaders_preferred_and_groups_s
     consumer = Consumer(settings(brokers.bootstrap, group_id="g", auto_offset_reset="earliest"))
     consumer.subscribe([TOPIC])
     assert len(poll(consumer, 2)) == 2
-    kafka.start_broker(1)
+    kafka.broker(1).start()
     assert run(kafka, "settle") == (0, "")
     told = brokers.metadata()
     assert (told.leader, sorted(told.isrs)) == (1, [1, 2, 3])
@@ -66,7 +66,7 @@ def test_a_group_that_rebalances_is_waited_for(kafka: Cluster, brokers: Brokers)
 def test_a_frozen_cluster_settles_too(kafka: Cluster, brokers: Brokers) -> None:
     brokers.create((1, 2, 3))
     kafka.clock.freeze()
-    kafka.stop_broker(1)
-    kafka.start_broker(1)
+    kafka.broker(1).stop()
+    kafka.broker(1).start()
     kafka.settle()
     assert brokers.partition(lambda p: (p.leader_id, sorted(p.isr))) == (1, [1, 2, 3])

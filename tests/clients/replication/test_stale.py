@@ -7,8 +7,8 @@ import time
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.metadata import MetadataRequest
 from tests.support.librdkafka import (
     TIMEOUT_S,
@@ -97,8 +97,8 @@ def test_a_broker_that_is_not_heard_of_is_fenced_when_its_session_is_over(
     told = kafka.journal.events(kind="broker", broker=2, after_seq=mark)
     steps = [(each.virtual_ms - began_ms, each.change) for each in told]
     assert steps == [(0, "unreachable"), (6_000, "fenced"), (6_585, "unfenced")]
-    kafka.stop_broker(2, how="unclean")
-    kafka.start_broker(2)
+    kafka.broker(2).stop(how="unclean")
+    kafka.broker(2).start()
     assert epoch() > registered
     kafka.clock.thaw()
 
@@ -124,11 +124,11 @@ def test_a_consumer_without_brokers_tries_again_in_moderation(
         found = {"kind": "request", "api": "FindCoordinator", "client_id": "lonely"}
         kafka.journal.wait(1, **found)
         for node_id in (1, 2, 3):
-            kafka.stop_broker(node_id, how="unclean")
+            kafka.broker(node_id).stop(how="unclean")
         refused = kafka.faults.add(do={"refuse_connection": {}})
         began_s = time.monotonic()
         for node_id in (3, 2, 1):  # whose ports only let the attempts be counted
-            kafka.start_broker(node_id)
+            kafka.broker(node_id).start()
         wait_until(lambda: consumer.poll(0.05) is None and refused.hits >= 6, what="six attempts")
         took_s = time.monotonic() - began_s
         assert refused.hits / took_s < 50

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S, Delivery, admin_client, flush, produce, settings
 from tests.support.waiting import wait_until
@@ -67,7 +67,7 @@ def test_what_a_request_did_to_topics_is_one_event_with_the_assignment(mock_kafk
     event as well.
     """
     api = HttpClient(mock_kafka.admin_url)
-    mock_kafka.create_topic("old")
+    mock_kafka.topic("old").create()
     stream = api.stream("/v1/journal/stream?kind=topics")
     admin = admin_client(mock_kafka.bootstrap_servers)
     new = [NewTopic("a", 2, replica_assignment=[[1, 2], [2, 3]]), NewTopic("b", 1, 1)]
@@ -103,7 +103,7 @@ def test_the_states_of_controller_partitions_and_replicas_have_a_history(
     produce(mock_kafka.bootstrap_servers, "t", ["a"])
     mock_kafka.clock.freeze()
     began_ms = api.get("/v1/clock")["now_ms"]
-    mock_kafka.stop_broker(1, how="unclean")
+    mock_kafka.broker(1).stop(how="unclean")
     now = api.get("/v1/controller", topic="t")
     assert now["node_id"] != 1
     states = [(each["state"], each["replicas"]) for each in now["partitions"]]
@@ -112,7 +112,7 @@ def test_the_states_of_controller_partitions_and_replicas_have_a_history(
         ("OnlinePartition", {"2": "OnlineReplica"}),
     ]
     mock_kafka.clock.advance(5_000)
-    mock_kafka.start_broker(1)
+    mock_kafka.broker(1).start()
     wait_until(lambda: api.get("/v1/controller", topic="t")["partitions"][0]["leader_id"] == 1)
     steps = [e for e in api.get("/v1/controller/history") if e["at_ms"] >= began_ms]
     partition = [

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.support.librdkafka import TIMEOUT_S, admin_client, open_consumer, produce, settings
@@ -51,7 +51,7 @@ def test_the_ends_of_a_silent_leader_are_not_to_be_had_in_time(brokers: Brokers)
         assert late.value.args[0].code() == KafkaError._TIMED_OUT
         asking = pool.submit(consumer.get_watermark_offsets, partition, TIMEOUT_S)
         assert not asking.done()
-        brokers.kafka.resume_broker(1)
+        brokers.kafka.broker(1).resume()
         assert asking.result() == (0, 1)
 
 
@@ -79,7 +79,7 @@ def test_a_dead_broker_in_the_list_is_passed_over(brokers: Brokers, client: Pyth
     """Its port is closed: a client hears that at once and goes to the next address."""
     brokers.create((2, 3))
     dead = alone(brokers, 1)
-    brokers.kafka.stop_broker(1, how="unclean")
+    brokers.kafka.broker(1).stop(how="unclean")
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(brokers.kafka.endpoint(1), timeout=TIMEOUT_S)
     servers = f"{dead},{alone(brokers, 2)}"
@@ -126,7 +126,7 @@ def test_a_removed_broker_in_the_list_does_not_matter_unless_it_is_the_only_one(
 def test_a_cluster_has_the_ids_that_it_was_given(ids: Sequence[int]) -> None:
     """In the list of brokers, as controller, leaders, replicas and coordinator."""
     with Cluster(brokers=len(ids), node_ids=ids) as kafka:
-        kafka.create_topic("t", 6, 2)
+        kafka.topic("t").create(6, 2)
         admin = admin_client(kafka.bootstrap_servers)
         told = admin.list_topics(timeout=TIMEOUT_S)
         assert sorted(told.brokers) == list(ids)

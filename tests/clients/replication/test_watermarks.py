@@ -68,7 +68,7 @@ def test_with_too_few_in_sync_acks_all_fails_and_appends_nothing(brokers: Broker
     """Replicas on 2 brokers and a minimum of 2: one broker down is one too many. acks=1 goes on."""
     brokers.create((1, 2), min_insync_replicas="2")
     brokers.create((1, 2, 3), topic="roomy", min_insync_replicas="2")
-    brokers.kafka.stop_broker(2, how="unclean")
+    brokers.kafka.broker(2).stop(how="unclean")
     with pytest.raises(KafkaException) as refused:
         produce(brokers.bootstrap, TOPIC, ["x"], acks="all", message_send_max_retries=0)
     assert refused.value.args[0].code() == KafkaError.NOT_ENOUGH_REPLICAS

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.clients.secured.ways import secured_cluster
 
 _NUMBERS = itertools.count(1)
@@ -23,5 +23,5 @@ def kafka() -> Iterator[Cluster]:
 def topic(kafka: Cluster) -> str:
     """A topic of two partitions, each led by another broker."""
     name = f"topic-{next(_NUMBERS)}"
-    kafka.create_topic(name, 2)
+    kafka.topic(name).create(2)
     return name

@@ -12,7 +12,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import KafkaError
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.clients.secured.ways import USER, Way, by_password, every_way, principals, python
 
 TIMEOUT_S = 20.0

@@ -7,7 +7,7 @@ import time
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.clients.secured.ways import (
     PASSWORD,
     USER,
@@ -100,7 +100,7 @@ def test_sessions_are_renewed_in_the_midst_of_producing(mechanism: str) -> None:
     """librdkafka proves itself again once most of the session's time is over (KIP-368)."""
     way = Way("LOGIN", mechanism)
     with secured_cluster(configs={"connections.max.reauth.ms": 1200}) as kafka:
-        kafka.create_topic("t")
+        kafka.topic("t").create()
         producer = Producer(librdkafka(kafka, way, PASSWORD))
         handshakes = 17
 

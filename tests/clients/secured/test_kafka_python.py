@@ -10,7 +10,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.clients.secured.ways import USER, Way, by_password, every_way, principals, python
 
 TIMEOUT_S = 20.0

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.security.principals import ANONYMOUS
 from mockbroker.handlers.base import ConnectionInfo
 from mockbroker.server.config import ListenerSpec
-from mockbroker_fixtures import Cluster
 
 USER, PASSWORD = "alice", "alice-secret"
 USERS = {USER: PASSWORD, "bob": "bob-secret"}

@@ -28,8 +28,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from kafka import KafkaConsumer
 
+from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -99,8 +99,8 @@ def test_a_topic_that_cannot_be_is_refused(
     kafka: Cluster, admin: AdminClient, topic: NewTopic, code: int
 ) -> None:
     """Each with Kafka's own error, and nothing is made."""
-    kafka.create_topic("exists")
-    kafka.create_topic("exists_too")
+    kafka.topic("exists").create()
+    kafka.topic("exists_too").create()
     assert error_of(admin, topic).code() == code
     assert set(admin.list_topics(timeout=20).topics) == {"exists", "exists_too"}
 
@@ -300,7 +300,7 @@ def test_the_first_member_of_a_fresh_cluster_finds_its_coordinator(
     kafka: Cluster, log: RequestLog
 ) -> None:
     """However the first look-up ends, the client gets there."""
-    kafka.create_topic("t")
+    kafka.topic("t").create()
     assert "__consumer_offsets" not in kafka.call(lambda cluster: set(cluster.topics))
     producer = Producer(settings(kafka))
     producer.produce("t", b"x")

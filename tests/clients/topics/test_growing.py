@@ -14,7 +14,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as PythonPartition
 from kafka.errors import KafkaTimeoutError
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.members import Members, look, settings
 from tests.support.watched import fill
 
@@ -49,8 +49,8 @@ def test_a_pattern_takes_in_a_topic_that_is_made_later(kafka: Cluster, members: 
     member = members("g", "^topic.*", **FRESH)
     assert members.settle(member, partitions=1) == {member.name: [("topic1", 0)]}
     generation = look(kafka, "g").generation
-    kafka.create_topic("topic9")
-    kafka.create_topic("not-topic")
+    kafka.topic("topic9").create()
+    kafka.topic("not-topic").create()
     owned = members.settle(member, partitions=2)
     assert owned == {member.name: [("topic1", 0), ("topic9", 0)]}
     assert look(kafka, "g").generation == generation + 1
@@ -65,7 +65,7 @@ def test_several_members_with_a_pattern_share_the_new_topic(
     group = [members("g", "^topic.*", **FRESH) for _ in range(3)]
     members.settle(*group, partitions=3)
     generation = look(kafka, "g").generation
-    kafka.create_topic("topic9", 3)
+    kafka.topic("topic9").create(3)
     owned = members.settle(*group, partitions=6)
     assert sorted(map(len, owned.values())) == [2, 2, 2]
     assert generation < look(kafka, "g").generation <= generation + 3
@@ -154,7 +154,7 @@ def test_a_topic_is_deleted_while_clients_use_it(
             TopicPartition("t", 0)
         ].result(20)
     assert "No leaders found" in unknown.value.args[0].str()
-    kafka.create_topic("t", 2)
+    kafka.topic("t").create(2)
     members.settle(member, partitions=2)
     # Its committed offsets went with it: the new topic of that name is read from its start.
     assert set(member.committed(("t", 0), ("t", 1)).values()) == {-1001}

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as PythonPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.support.members import settings
 from tests.support.watched import fill
 

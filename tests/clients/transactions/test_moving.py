@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.metadata.topic import TRANSACTION_STATE_TOPIC
 from mockbroker.server.config import TopicSpec
-from mockbroker_fixtures import Cluster
 from tests.support.python_transactions import Fenced, Make, TransactionalProducer
 from tests.support.transactional_id import (
     ID,
@@ -91,7 +91,7 @@ def test_the_coordinator_moves(kafka: Cluster, make_any: Make, leader: int, held
     with make_any(kafka.bootstrap_servers, ID) as producer:
         bring(kafka, producer, held)
         other = next(n for n in (1, 2, 3) if n != coordinator(kafka))
-        kafka.move_coordinator(ID, other, "transaction")
+        kafka.transaction(ID).move_coordinator(other)
         go_on(kafka, producer, held)
     assert coordinator(kafka) == other
 
@@ -105,7 +105,7 @@ def test_the_coordinator_dies(kafka: Cluster, make_outliving: Make, leader: int,
     """
     with make_outliving(kafka.bootstrap_servers, ID) as producer:
         bring(kafka, producer, held)
-        kafka.stop_broker(coordinator(kafka), how="unclean")
+        kafka.broker(coordinator(kafka)).stop(how="unclean")
         go_on(kafka, producer, held)
 
 
@@ -117,7 +117,7 @@ def test_the_leader_of_a_partition_dies(
     """In each state: its successor has the producer's state from the log, and gets the marker."""
     with make_any(kafka.bootstrap_servers, ID) as producer:
         bring(kafka, producer, held)
-        kafka.stop_broker(leader, how="unclean")
+        kafka.broker(leader).stop(how="unclean")
         go_on(kafka, producer, held)
 
 
@@ -132,12 +132,12 @@ def test_the_coordinator_stops_in_an_orderly_way(
         producer.begin()
         producer.send("t", "first")
         first = coordinator(kafka)
-        kafka.stop_broker(first)
+        kafka.broker(first).stop()
         producer.send("t", "second")
         getattr(producer, end)()
         wait_for_state(kafka, "CompleteCommit" if end == "commit" else "CompleteAbort")
-        kafka.start_broker(first)
-        kafka.stop_broker(coordinator(kafka))
+        kafka.broker(first).start()
+        kafka.broker(coordinator(kafka)).stop()
         producer.begin()
         producer.send("t", "next")
         producer.commit()
@@ -161,7 +161,7 @@ def test_the_coordinator_dies_while_it_fences(
         with ThreadPoolExecutor(1) as pool:
             opening = pool.submit(make_outliving, kafka.bootstrap_servers, ID)
             wait_for_state(kafka, "PrepareAbort")
-            kafka.stop_broker(coordinator(kafka), how="unclean")
+            kafka.broker(coordinator(kafka)).stop(how="unclean")
             let_markers_go(kafka)
             second = opening.result()
         with second:

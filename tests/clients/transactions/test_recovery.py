@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey
 from tests.support.python_transactions import Failed, Make
 from tests.support.request_log import RequestLog

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.metadata.topic import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from mockbroker.core.txn.states import ANSWERS, State, TxnRequest, TxnStep
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from mockbroker_protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.differential.session import Session
 from tests.differential.transacting import TV1, TV2, Producer, java_partition
 from tests.support.tour import Tour

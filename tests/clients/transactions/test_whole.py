@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import iter_records, parse_marker, split_batches
 from tests.support.python_transactions import Make
 from tests.support.transactional_id import ID, hold_markers, let_markers_go, wait_for_state

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import pytest
 from confluent_kafka import Message, Producer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.core.errors import ApiError
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import BatchHeader
 from tests.support.librdkafka import (
     TIMEOUT_S,
@@ -60,10 +60,10 @@ def codecs(kafka: Cluster, topic: str) -> set[int]:
 def test_a_thousand_keys_in_ten_versions_become_a_thousand_records(
     kafka: Cluster, codec: str
 ) -> None:
-    kafka.create_topic("latest", configs={"cleanup.policy": "compact"})
+    kafka.topic("latest").create(configs={"cleanup.policy": "compact"})
     versions = [(f"key-{key}", f"{key}:{version}") for version in range(10) for key in range(1000)]
     write(kafka, "latest", versions, compression_type=codec, batch_num_messages=300)
-    [gone] = kafka.run_compaction("latest")
+    [gone] = kafka.topic("latest").run_compaction()
     assert (gone.records_removed, gone.records_kept, gone.end_offset) == (9000, 1000, 10_000)
     found = shown(read_all(kafka.bootstrap_servers, "latest", 1000))
     assert found == {f"key-{key}": (9000 + key, f"{key}:9") for key in range(1000)}
@@ -75,16 +75,16 @@ def test_a_thousand_keys_in_ten_versions_become_a_thousand_records(
 
 @pytest.mark.covers("S28")
 def test_a_tombstone_is_read_for_delete_retention_ms(kafka: Cluster) -> None:
-    kafka.create_topic("t2", configs={"cleanup.policy": "compact", "delete.retention.ms": "60000"})
+    kafka.topic("t2").create(configs={"cleanup.policy": "compact", "delete.retention.ms": "60000"})
     write(kafka, "t2", [("a", "1"), ("b", "1"), ("a", None), ("c", "1")])
-    kafka.run_compaction("t2")
+    kafka.topic("t2").run_compaction()
     kept = {"b": (1, "1"), "a": (2, None), "c": (3, "1")}
     assert shown(read_all(kafka.bootstrap_servers, "t2", 3)) == kept
     kafka.clock.advance("59s")
-    kafka.run_compaction("t2")
+    kafka.topic("t2").run_compaction()
     assert shown(read_all(kafka.bootstrap_servers, "t2", 3)) == kept
     kafka.clock.advance("2s")
-    kafka.run_compaction("t2")
+    kafka.topic("t2").run_compaction()
     del kept["a"]
     assert shown(read_all(kafka.bootstrap_servers, "t2", 2)) == kept
 
@@ -93,7 +93,7 @@ def test_a_tombstone_is_read_for_delete_retention_ms(kafka: Cluster) -> None:
 def test_the_cleaner_runs_by_itself(kafka: Cluster) -> None:
     """Once a segment is closed, every 15 seconds."""
     configs = {"cleanup.policy": "compact", "segment.ms": "60000"}
-    kafka.create_topic("by-itself", configs={**configs, "message.timestamp.type": "LogAppendTime"})
+    kafka.topic("by-itself").create(configs={**configs, "message.timestamp.type": "LogAppendTime"})
     write(kafka, "by-itself", [("a", "1"), ("a", "2"), ("a", "3")])
     kafka.clock.advance("61s")
     write(kafka, "by-itself", [("a", "4")])
@@ -104,13 +104,13 @@ def test_the_cleaner_runs_by_itself(kafka: Cluster) -> None:
 
 @pytest.mark.covers("S28")
 def test_a_consumer_that_reads_all_the_time_sees_every_newest_value(kafka: Cluster) -> None:
-    kafka.create_topic("busy", configs={"cleanup.policy": "compact"})
+    kafka.topic("busy").create(configs={"cleanup.policy": "compact"})
     stop = threading.Event()
     rounds = 40
 
     def compact() -> None:
         while not stop.is_set():
-            kafka.run_compaction("busy")
+            kafka.topic("busy").run_compaction()
 
     cleaner = threading.Thread(target=compact)
     cleaner.start()
@@ -128,15 +128,15 @@ def test_a_consumer_that_reads_all_the_time_sees_every_newest_value(kafka: Clust
         cleaner.join()
     assert [offset for offset, _ in seen] == sorted({offset for offset, _ in seen})
     assert [value for _, value in seen[-25:]] == [str(rounds - 1).encode()] * 25
-    kafka.run_compaction("busy")
+    kafka.topic("busy").run_compaction()
     left = shown(read_all(kafka.bootstrap_servers, "busy", 25))
     assert left == {f"k{key}": (end - 25 + key, str(rounds - 1)) for key in range(25)}
 
 
 def test_a_fetch_from_an_offset_that_is_gone_goes_on_with_the_next_record(kafka: Cluster) -> None:
-    kafka.create_topic("holes", configs={"cleanup.policy": "compact"})
+    kafka.topic("holes").create(configs={"cleanup.policy": "compact"})
     write(kafka, "holes", [("a", "1"), ("a", "2"), ("a", "3"), ("b", "1")], batch_num_messages=1)
-    kafka.run_compaction("holes")
+    kafka.topic("holes").run_compaction()
     with open_consumer(kafka.bootstrap_servers, auto_offset_reset="error") as consumer:
         for start, expected in ((0, [2, 3]), (1, [2, 3]), (2, [2, 3]), (3, [3])):
             consumer.assign([TopicPartition("holes", 0, start)])
@@ -144,13 +144,13 @@ def test_a_fetch_from_an_offset_that_is_gone_goes_on_with_the_next_record(kafka:
 
 
 def test_offsets_for_times_finds_what_is_left(kafka: Cluster) -> None:
-    kafka.create_topic("timed", configs={"cleanup.policy": "compact"})
+    kafka.topic("timed").create(configs={"cleanup.policy": "compact"})
     producer = Producer(settings(kafka.bootstrap_servers, linger_ms=0))
     base_ms = kafka.clock.now_ms
     for key, at_ms in (("a", 1000), ("b", 2000), ("a", 3000), ("c", 4000)):
         producer.produce("timed", b"v", key, partition=0, timestamp=base_ms + at_ms)
     flush(producer)
-    kafka.run_compaction("timed")
+    kafka.topic("timed").run_compaction()
     with open_consumer(kafka.bootstrap_servers) as consumer:
 
         def offset_at(at_ms: int) -> int:
@@ -171,7 +171,7 @@ def test_a_hundred_commits_become_one_record(kafka: Cluster) -> None:
     before = kafka.records("__consumer_offsets")
     keys = {(record.partition, record.key) for record in before}
     assert len(before) >= 100 > len(keys)
-    kafka.run_compaction("__consumer_offsets")
+    kafka.topic("__consumer_offsets").run_compaction()
     after = kafka.records("__consumer_offsets")
     assert len(after) == len(keys)
     newest = {(record.partition, record.key): record for record in before}
@@ -196,15 +196,15 @@ def test_a_hundred_commits_become_one_record(kafka: Cluster) -> None:
 
 def test_only_compacted_topics_are_compacted(kafka: Cluster) -> None:
     with pytest.raises(ApiError, match=r"cleanup\.policy=compact"):
-        kafka.run_compaction("t")
+        kafka.topic("t").run_compaction()
     assert kafka.run_compaction() == []
 
 
 def test_a_clock_that_stands_still_does_not_stop_a_compaction(kafka: Cluster) -> None:
     """It takes dozens of slices, none of which waits for time to pass."""
-    kafka.create_topic("frozen", configs={"cleanup.policy": "compact"})
+    kafka.topic("frozen").create(configs={"cleanup.policy": "compact"})
     write(kafka, "frozen", [(f"k{number % 100}", str(number)) for number in range(20_000)])
     kafka.clock.freeze()
-    [gone] = kafka.run_compaction("frozen")
+    [gone] = kafka.topic("frozen").run_compaction()
     assert (gone.records_removed, gone.records_kept) == (19_900, 100)
     kafka.clock.thaw()

@@ -12,7 +12,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from tests.support.librdkafka import (
     TIMEOUT_S,
@@ -59,7 +59,7 @@ def segment_bases(kafka: Cluster, topic: str) -> list[int]:
 def test_the_earliest_offset_rises_by_whole_segments_as_they_outlive_retention_ms(
     kafka: Cluster,
 ) -> None:
-    kafka.create_topic("old", configs={**SEGMENT, "retention.ms": "3600000"})
+    kafka.topic("old").create(configs={**SEGMENT, "retention.ms": "3600000"})
     fill(kafka, "old", 4)
     kafka.clock.advance("50m")
     fill(kafka, "old", 3)
@@ -78,13 +78,13 @@ def test_the_earliest_offset_rises_by_whole_segments_as_they_outlive_retention_m
 def test_the_earliest_offset_rises_by_whole_segments_as_the_log_outgrows_retention_bytes(
     kafka: Cluster,
 ) -> None:
-    kafka.create_topic("large", configs={**SEGMENT, "retention.bytes": "1000000"})
+    kafka.topic("large").create(configs={**SEGMENT, "retention.bytes": "1000000"})
     fill(kafka, "large", 7)
-    [gone] = kafka.run_retention("large")
+    [gone] = kafka.topic("large").run_retention()
     assert (gone.segments_removed, gone.old_log_start_offset, gone.log_start_offset) == (1, 0, 3)
     assert 900_000 < gone.bytes_removed < 901_000
     assert bounds(kafka, "large") == (3, 7)
-    assert kafka.run_retention("large") == []
+    assert kafka.topic("large").run_retention() == []
 
 
 @pytest.mark.covers("S7")
@@ -103,7 +103,7 @@ def test_the_log_start_inside_a_segment(kafka: Cluster) -> None:
     assert delete_records(kafka.bootstrap_servers, "t", 500) == 500
     assert bounds(kafka, "t") == (500, 1000)
     assert segment_bases(kafka, "t") == [0]
-    assert kafka.run_retention("t") == []
+    assert kafka.topic("t").run_retention() == []
     with open_consumer(kafka.bootstrap_servers, auto_offset_reset="error") as consumer:
         consumer.assign([TopicPartition("t", 0, 500)])
         assert offsets(poll(consumer, 500)) == list(range(500, 1000))
@@ -119,7 +119,7 @@ def test_the_log_start_inside_a_segment(kafka: Cluster) -> None:
 @pytest.fixture
 def late(kafka: Cluster) -> str:
     """A group that has committed 5 in a topic whose log starts at 100 since."""
-    kafka.create_topic("ran-away", configs={"retention.ms": "3600000"})
+    kafka.topic("ran-away").create(configs={"retention.ms": "3600000"})
     produce(kafka.bootstrap_servers, "ran-away", [str(n) for n in range(100)])
     with open_consumer(kafka.bootstrap_servers, group_id="late") as consumer:
         consumer.commit(offsets=[TopicPartition("ran-away", 0, 5)], asynchronous=False)
@@ -194,7 +194,7 @@ def test_what_a_checkpoint_needs_is_gone_and_the_brokers_say_so(kafka: Cluster, 
 
 @pytest.mark.covers("S128")
 def test_retention_overtakes_a_consumer_that_is_reading(kafka: Cluster) -> None:
-    kafka.create_topic("fleeting", configs={"retention.ms": "60000"})
+    kafka.topic("fleeting").create(configs={"retention.ms": "60000"})
     with open_consumer(kafka.bootstrap_servers) as consumer:
         consumer.assign([TopicPartition("fleeting", 0, 0)])
         for number in range(3):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.configs.defs import BROKER_CONFIGS
 from mockbroker.core.configs.differences import DIFFERENCES, Difference, strict_configs
 from mockbroker.core.configs.values import static_configs
 from mockbroker.server.config import ServerConfig
-from mockbroker_fixtures import Cluster
 from tests.support.replicas import Replicas
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import Connection
 from mockbroker.core.fetching import fetch_positions
 from mockbroker.core.fetching.fetch_positions import FetchPositions
 from mockbroker.core.views.groups import LagView, fetch_lag_views, lag_views
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
 RUN = "spark-kafka-source-0dc5-17"
@@ -36,7 +36,7 @@ def kafka(mock_kafka: Cluster) -> Cluster:
     """With ten offsets in each of two partitions."""
     from mockbroker.client import Client
 
-    mock_kafka.create_topic("orders", 2)
+    mock_kafka.topic("orders").create(2)
     with Client(mock_kafka.bootstrap_servers) as client:
         for partition in range(2):
             client.produce("orders", [f"order {n}" for n in range(10)], partition=partition)

@@ -9,12 +9,11 @@ import pytest
 from mockbroker.core.faults.facts import Facts
 from mockbroker.core.faults.matching import ENTITIES, Matcher
 from mockbroker.core.faults.rules import Match
-from mockbroker.core.journal.events import JournalEvent
+from mockbroker.core.journal.events import JournalEvent, one_line
 from mockbroker.core.journal.filters import EventMatcher, parse_filter
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.messages import NAMED
 from mockbroker.core.journal.reader import JournalReader
-from mockbroker.core.journal.verify import one_line
 from mockbroker.handlers.base import RequestContext
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import request_codec

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.core.errors import ApiError
 from mockbroker.core.views.brokers import broker_views, cluster_view
 from mockbroker.core.views.groups import group_views, lag_views
@@ -17,7 +18,6 @@ from mockbroker.core.views.topics import (
     topic_views,
 )
 from mockbroker.core.views.transactions import open_transaction_views, transaction_views
-from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import TIMEOUT_S
 
 
@@ -34,8 +34,8 @@ def test_nothing_is_brought_into_being_by_looking(mock_kafka: Cluster) -> None:
 
 
 def test_brokers_are_counted_as_leaders_and_replicas(mock_kafka: Cluster) -> None:
-    mock_kafka.create_topic("orders", 3, 2)
-    mock_kafka.stop_broker(2, how="unclean")
+    mock_kafka.topic("orders").create(3, 2)
+    mock_kafka.broker(2).stop(how="unclean")
     views = {view.node_id: view for view in mock_kafka.call(broker_views)}
     assert [views[2].state, views[2].fenced, views[2].leads] == ["stopped", True, 0]
     assert sum(view.leads for view in views.values()) == 3
@@ -48,7 +48,7 @@ def test_brokers_are_counted_as_leaders_and_replicas(mock_kafka: Cluster) -> Non
 
 
 def test_records_are_shown_as_text_or_hex(mock_kafka: Cluster) -> None:
-    mock_kafka.create_topic("orders", configs={"retention.ms": "1000000"})
+    mock_kafka.topic("orders").create(configs={"retention.ms": "1000000"})
     client = producer(mock_kafka, **{"enable.idempotence": True})
     client.produce("orders", "coffee", key="alice", headers={"h": b"\xff"}, timestamp=5_000)
     client.produce("orders", None, key=b"\xfe\xff")
@@ -63,7 +63,7 @@ def test_records_are_shown_as_text_or_hex(mock_kafka: Cluster) -> None:
 
 
 def test_records_are_read_from_an_offset_and_up_to_a_limit(mock_kafka: Cluster) -> None:
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     client = producer(mock_kafka)
     for number in range(20):
         client.produce("orders", str(number))
@@ -74,7 +74,7 @@ def test_records_are_read_from_an_offset_and_up_to_a_limit(mock_kafka: Cluster) 
 
 
 def test_what_is_not_there_is_refused_by_name(mock_kafka: Cluster) -> None:
-    mock_kafka.create_topic("orders", 2)
+    mock_kafka.topic("orders").create(2)
     with pytest.raises(ApiError, match="there is no topic 'order'"):
         mock_kafka.call(lambda c: topic_of(c, "order"))
     with pytest.raises(ApiError, match="has partitions 0 to 1, not 2"):
@@ -85,7 +85,7 @@ def test_what_is_not_there_is_refused_by_name(mock_kafka: Cluster) -> None:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_groups_are_shown_with_members_and_lag(mock_kafka: Cluster, protocol: str) -> None:
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     client = producer(mock_kafka)
     for number in range(5):
         client.produce("orders", str(number))
@@ -114,7 +114,7 @@ def test_groups_are_shown_with_members_and_lag(mock_kafka: Cluster, protocol: st
 
 
 def test_open_transactions_are_shown_and_their_markers(mock_kafka: Cluster) -> None:
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     client = producer(mock_kafka, **{"transactional.id": "payments"})
     client.init_transactions(TIMEOUT_S)
     client.begin_transaction()
@@ -140,7 +140,7 @@ def test_open_transactions_are_shown_and_their_markers(mock_kafka: Cluster) -> N
 
 
 def test_a_transaction_that_nobody_coordinates_hangs(mock_kafka: Cluster) -> None:
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     client = producer(mock_kafka, **{"transactional.id": "payments"})
     client.init_transactions(TIMEOUT_S)
     client.begin_transaction()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from mockbroker import Cluster
 from mockbroker.pipeline.store import open_store
-from mockbroker_fixtures import Cluster
 
 Row = dict[str, Any]
 

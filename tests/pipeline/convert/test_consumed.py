@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonPartition
 
-from mockbroker_fixtures import Cluster
+from mockbroker import Cluster
 from tests.pipeline.convert.support import Tables, seen, tables_of
 from tests.support.kafka_python import poll
 from tests.support.librdkafka import TIMEOUT_S, settings

@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from mockbroker import Cluster
 from mockbroker.pipeline.hashing import key_hash, value_hash
-from mockbroker_fixtures import Cluster
 from tests.pipeline.convert.support import tables_of
 from tests.support.librdkafka import TIMEOUT_S, settings
 from tests.support.waiting import wait_until
@@ -141,7 +141,7 @@ def test_transactions_are_numbered_and_their_markers_told(kafka):
 
 
 def test_what_leaves_a_log_is_told_with_its_reason_and_cause(kafka):
-    kafka.create_topic("replicated", 1, 3)
+    kafka.topic("replicated").create(1, 3)
     producer = producer_of(kafka, acks=1)
     send(producer, "a", "b", topic="replicated")
     leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
@@ -164,7 +164,7 @@ def test_what_leaves_a_log_is_told_with_its_reason_and_cause(kafka):
 
 
 def test_what_a_deposed_leader_wrote_is_lost_when_it_comes_back(kafka):
-    kafka.create_topic("replicated", 1, 3)
+    kafka.topic("replicated").create(1, 3)
     send(producer_of(kafka), "a", "b", topic="replicated")
     leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
     kafka.act("cut_network", nodes=[leader])

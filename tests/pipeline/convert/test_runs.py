@@ -13,12 +13,12 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from mockbroker import Cluster
 from mockbroker.pipeline.convert.run import convert_run, convert_spool, follow_spool
 from mockbroker.pipeline.spool.format import RunEnded, RunStarted
 from mockbroker.pipeline.spool.writer import SpoolWriter
 from mockbroker.pipeline.store import StoreError, open_store
 from mockbroker.server.config import TopicSpec
-from mockbroker_fixtures import Cluster
 from tests.pipeline.convert.support import Tables, tables_of
 from tests.support.librdkafka import TIMEOUT_S, settings
 from tests.support.waiting import wait_until

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from mockbroker import Cluster
 from mockbroker.core.views.groups import LagView, lag_views
 from mockbroker.pipeline.findings import Finding
 from mockbroker.pipeline.spark.audit import audit
@@ -22,7 +23,6 @@ from mockbroker.pipeline.spark.log_lines import log_events
 from mockbroker.pipeline.spark.rebalances import ownership, rebalances
 from mockbroker.pipeline.spark.streams import broken_orders, ends, positions, stream
 from mockbroker.pipeline.write import TableWriter
-from mockbroker_fixtures import Cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +73,7 @@ def told_by_admin(kafka: Cluster) -> list[LagView]:
     assert len(consumer.consume(1, timeout=60)) == 1
     told = kafka.call(lag_views)
     consumer.close()
-    kafka.stop_broker(3)
+    kafka.broker(3).stop()
     payer.abort_transaction(60)
     return told
 

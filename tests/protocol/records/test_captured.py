@@ -5,8 +5,8 @@ from __future__ import annotations
 import confluent_kafka
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import Client
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from mockbroker_protocol.records import (
     BatchHeader,
@@ -31,7 +31,7 @@ def captured(mock_kafka: Cluster, codec: str, *, idempotent: bool) -> bytes:
             "linger.ms": 60_000,
         }
     )
-    mock_kafka.create_topic("t")
+    mock_kafka.topic("t").create()
     # Of a topic that it does not know, the client would assign records to partitions one by one
     # while it is flushing, and send the first ones before it has come to the last.
     producer.list_topics("t", 30)

@@ -8,10 +8,10 @@ from collections import Counter
 import pytest
 from confluent_kafka import Consumer
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
 from mockbroker.core.cluster import Cluster as CoreCluster
-from mockbroker_fixtures import Cluster
-from mockbroker_fixtures.clock import milliseconds
+from mockbroker.core.validation import ValidationError, duration_ms
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.messages.find_coordinator import FindCoordinatorRequest
 from mockbroker_protocol.messages.heartbeat import HeartbeatRequest
@@ -160,14 +160,14 @@ def test_sparing_can_be_switched_off() -> None:
 )
 def test_durations_are_read_as_people_write_them(text: int | str, expected: int) -> None:
     """Integers are milliseconds."""
-    assert milliseconds(text) == expected
+    assert duration_ms(text, "") == expected
 
 
 @pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 weeks"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
     """The message shows how to write one."""
-    with pytest.raises(ValueError, match="is no duration; write 250"):
-        milliseconds(text)
+    with pytest.raises(ValidationError, match="is no duration; write 250"):
+        duration_ms(text, "")
 
 
 def test_a_week_passes_while_consumers_wait_for_records() -> None:
@@ -191,7 +191,7 @@ def test_a_week_passes_while_consumers_wait_for_records() -> None:
         kafka.clock.freeze()
         mark, before_ms = kafka.journal.last_seq, kafka.clock.now_ms
         kafka.clock.advance("7d")
-        assert kafka.clock.now_ms - before_ms == milliseconds("7d")
+        assert kafka.clock.now_ms - before_ms == duration_ms("7d", "")
         answered = Counter(
             event.connection
             for event in kafka.journal.events(kind="response", api="Fetch", after_seq=mark)

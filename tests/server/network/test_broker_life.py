@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from mockbroker import Cluster
 from mockbroker.client import Client
 from mockbroker.client.connection import Connection
 from mockbroker.core.errors import ActionError
 from mockbroker.server.config import TopicSpec
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.unregister_broker import UnregisterBrokerRequest
 
 TIMEOUT_S = 30.0
@@ -70,7 +70,7 @@ def test_a_producer_goes_on_when_a_leader_stops(kafka: Cluster, how: str) -> Non
     """Every acknowledged record is there once, whichever broker went away in the middle."""
     client = producer(kafka)
     send(client, 0, 300)
-    kafka.stop_broker(leaders(kafka)[0], how=how)
+    kafka.broker(leaders(kafka)[0]).stop(how=how)
     assert -1 not in leaders(kafka)
     send(client, 300, 300)
     values = sorted(int(record.value) for record in kafka.records("orders"))
@@ -81,10 +81,10 @@ def test_a_producer_goes_on_when_a_leader_stops(kafka: Cluster, how: str) -> Non
 def test_a_broker_that_returns_follows_until_it_is_preferred_again(kafka: Cluster) -> None:
     """Leadership stays where it went; a preferred election brings it back."""
     first = leaders(kafka)[0]
-    kafka.stop_broker(first, how="unclean")
+    kafka.broker(first).stop(how="unclean")
     second = leaders(kafka)[0]
     assert second != first
-    kafka.start_broker(first)
+    kafka.broker(first).start()
     send(producer(kafka), 0, 3)
     assert leaders(kafka)[0] == second
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers, "log_level": 0})
@@ -119,7 +119,7 @@ def test_a_consumer_reads_on_after_its_leader_died(kafka: Cluster) -> None:
                 return
 
     read(90)
-    kafka.stop_broker(leaders(kafka)[1], how="unclean")
+    kafka.broker(leaders(kafka)[1]).stop(how="unclean")
     send(client, 90, 90)
     read(180)
     consumer.close()
@@ -130,16 +130,16 @@ def test_a_paused_broker_holds_its_clients_up_until_it_is_resumed(kafka: Cluster
     """A produce to it is acknowledged only after the resume."""
     client = producer(kafka)
     send(client, 0, 3)
-    kafka.pause_broker(leaders(kafka)[0])
+    kafka.broker(leaders(kafka)[0]).pause()
     client.produce("orders", b"3", partition=0)
     assert client.flush(0.5) == 1
-    kafka.resume_broker(leaders(kafka)[0])
+    kafka.broker(leaders(kafka)[0]).resume()
     assert client.flush(TIMEOUT_S) == 0
 
 
 def test_a_broker_that_joins_is_in_the_metadata_and_serves(kafka: Cluster) -> None:
     """Clients bootstrap from the newcomer alone."""
-    kafka.add_broker(7)
+    kafka.broker(7).add()
     host, port = kafka.endpoint(7)
     admin = AdminClient({"bootstrap.servers": f"{host}:{port}", "log_level": 0})
     assert sorted(admin.list_topics(timeout=TIMEOUT_S).brokers) == [1, 2, 3, 7]
@@ -148,12 +148,12 @@ def test_a_broker_that_joins_is_in_the_metadata_and_serves(kafka: Cluster) -> No
 def test_what_cannot_be_done_to_a_broker_is_refused(kafka: Cluster) -> None:
     """The message names the broker and says what it is."""
     with pytest.raises(ActionError, match="no broker 9"):
-        kafka.stop_broker(9)
+        kafka.broker(9).stop()
     with pytest.raises(ActionError, match="broker 1 is running, not stopped"):
-        kafka.start_broker(1)
-    kafka.stop_broker(1)
+        kafka.broker(1).start()
+    kafka.broker(1).stop()
     with pytest.raises(ActionError, match="broker 1 is stopped already"):
-        kafka.stop_broker(1)
+        kafka.broker(1).stop()
 
 
 def test_a_broker_outlives_its_registration(kafka: Cluster) -> None:
@@ -163,18 +163,18 @@ def test_a_broker_outlives_its_registration(kafka: Cluster) -> None:
     assert connection.send(UnregisterBrokerRequest(2)).error_code == 0
     connection.close()
     assert listed(kafka) == [1, 3]
-    [lone] = [view for view in kafka.views.brokers() if not view.registered]
+    [lone] = [view for view in kafka.brokers() if not view.registered]
     assert (lone.node_id, lone.state, lone.fenced) == (2, "running", True)
     socket.create_connection(address, TIMEOUT_S).close()
-    kafka.pause_broker(2)
-    kafka.resume_broker(2)
+    kafka.broker(2).pause()
+    kafka.broker(2).resume()
     with pytest.raises(ActionError, match="there is a broker 2 already"):
-        kafka.add_broker(2)
-    kafka.stop_broker(2)
+        kafka.broker(2).add()
+    kafka.broker(2).stop()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(address, TIMEOUT_S)
-    kafka.start_broker(2)
+    kafka.broker(2).start()
     assert kafka.endpoint(2) == address
     assert listed(kafka) == [1, 2, 3]
-    assert all(view.registered for view in kafka.views.brokers())
+    assert all(view.registered for view in kafka.brokers())
     send(producer(kafka), 0, 3)

@@ -8,9 +8,9 @@ import struct
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.handlers.base import APIS
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey, ErrorCode
 from mockbroker_protocol.codec import request_codec, response_codec
 from mockbroker_protocol.headers import (

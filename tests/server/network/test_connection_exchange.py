@@ -9,11 +9,11 @@ import threading
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import Client
 from mockbroker.client.errors import ClientError
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.faults.engine import FaultEngine
-from mockbroker_fixtures import Cluster
 
 
 class _Counting(CoreCluster):
@@ -56,7 +56,7 @@ def test_without_rules_nothing_of_faults_is_imported() -> None:
     """Nothing but what the arguments of actions are read with."""
     code = (
         "import sys\n"
-        "from mockbroker_fixtures import Cluster\n"
+        "from mockbroker import Cluster\n"
         "with Cluster(brokers=1, topics={'t': 1}): pass\n"
         "found = {m for m in sys.modules if 'fault' in m or m.startswith('mockbroker.exchange')}\n"
         "home = 'mockbroker.core.faults'\n"

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
 from mockbroker.client.errors import ClientError
 from mockbroker.core.cluster import Cluster as CoreCluster
@@ -16,7 +17,6 @@ from mockbroker.core.faults.engine import FaultEngine, Fired
 from mockbroker.core.journal.journal import Journal
 from mockbroker.core.journal.verify import JournalGapError
 from mockbroker.core.validation import ValidationError
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.metadata import MetadataRequest
 from tests.support.librdkafka import TIMEOUT_S
 
@@ -143,7 +143,7 @@ def test_a_failure_names_what_came_near(kafka: Cluster) -> None:
 
 def test_waiting_sees_what_comes_later(mock_kafka: Cluster) -> None:
     mark = mock_kafka.journal.last_seq
-    mock_kafka.create_topic("late")
+    mock_kafka.topic("late").create()
     produced(mock_kafka, "late", 1)
     [event] = mock_kafka.journal.wait(kind="append", topic="late", after_seq=mark)
     assert event.seq > mark
@@ -171,7 +171,7 @@ def test_a_deleted_topic_keeps_its_name(mock_kafka: Cluster) -> None:
 
 
 def test_what_a_broker_goes_through_is_told(mock_kafka: Cluster) -> None:
-    mock_kafka.stop_broker(2)
+    mock_kafka.broker(2).stop()
     mock_kafka.journal.in_order(
         {"kind": "broker", "broker": 2, "change": "shutting down"},
         {"kind": "broker", "broker": 2, "change": "stopped"},
@@ -184,7 +184,7 @@ def test_a_journal_without_room_tells_the_gap(mock_kafka: Cluster) -> None:
         journal.bytes_max = 2_000
 
     mock_kafka.call(shrink)
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     produced(mock_kafka, "orders", 1)
     gap = mock_kafka.journal.events()[0]
     assert (gap.kind, gap.first_seq) == ("gap", 1)
@@ -317,7 +317,7 @@ def test_an_error_of_the_brokers_own_costs_one_connection_and_is_told(mock_kafka
     def mend_rules(cluster: CoreCluster) -> None:
         cluster.faults = None
 
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     mock_kafka.call(break_rules)
     with Connection(*mock_kafka.endpoint(1), "raw") as connection, pytest.raises(ClientError):
         connection.send(MetadataRequest(topics=[]), 12)
@@ -347,7 +347,7 @@ def test_what_a_test_does_to_the_cluster_and_its_clock_is_told(mock_kafka: Clust
 
 def test_conditions_count_back_from_now_on_the_clusters_clock(mock_kafka: Cluster) -> None:
     mock_kafka.clock.freeze()
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     produced(mock_kafka, "orders", 1)
     mock_kafka.clock.advance("1h")
     assert mock_kafka.journal.events(kind="append", within_ms="30m") == []

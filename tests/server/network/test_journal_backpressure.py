@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
+from mockbroker import Cluster
 from mockbroker.core.journal.reader_positions import ReaderPosition
 from mockbroker.server.network import journal_backpressure
-from mockbroker_fixtures import Cluster
 from tests.support.http import HttpClient
 from tests.support.librdkafka import TIMEOUT_S
 from tests.support.waiting import wait_until

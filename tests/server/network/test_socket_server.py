@@ -8,10 +8,11 @@ import pytest
 import trio
 import trio.testing
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
 from mockbroker.client.errors import ConnectError, RequestTimeoutError
+from mockbroker.server.cluster_server import open_server
 from mockbroker.server.config import ServerConfig
-from mockbroker_fixtures import Cluster, open_cluster
 from mockbroker_protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker_protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from mockbroker_protocol.records import Record, build_batch
@@ -157,9 +158,9 @@ def test_all_answers_that_a_pause_withheld_are_sent_after_it(kafka: Cluster) -> 
             )
         )
     )
-    kafka.pause_broker(leader)
+    kafka.broker(leader).pause()
     kafka.clock.advance("1s")
-    kafka.resume_broker(leader)
+    kafka.broker(leader).resume()
     for client, number in zip(clients, numbers, strict=True):
         answer = client.read(1, 11, number)
         assert answer.responses[0].partitions[0].error_code == 0
@@ -172,7 +173,7 @@ def test_all_clients_that_wait_are_accepted_in_one_turn() -> None:
     turns = 5
 
     async def main() -> None:
-        async with open_cluster(ServerConfig(brokers=1)) as server:
+        async with open_server(ServerConfig(brokers=1)) as server:
             await trio.testing.wait_all_tasks_blocked()
             endpoint = server.cluster.brokers[1].endpoints["PLAINTEXT"]
             newcomers = [

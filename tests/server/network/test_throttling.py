@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.quotas.client_quotas import entity_of
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ApiKey
 from mockbroker_protocol.codec import response_codec
 from mockbroker_protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.server.network.trace import trace_line
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,

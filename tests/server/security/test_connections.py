@@ -9,11 +9,11 @@ import ssl
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client.connection import Connection
 from mockbroker.client.errors import ConnectionClosedError
 from mockbroker.core.security.sasl.scram_credential import ScramMechanism
 from mockbroker.server.config import ListenerSpec
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol import ErrorCode
 from mockbroker_protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -516,12 +516,12 @@ def test_a_client_of_tls_on_a_plain_listener_is_one_log_line(caplog):
 
 def test_a_paused_broker_shakes_no_hands():
     with Cluster(brokers=1, security_protocol="SSL") as kafka:
-        kafka.pause_broker(1)
+        kafka.broker(1).pause()
         sock = socket.create_connection(kafka.endpoint(1), timeout=0.2)
         context = ssl.create_default_context(cafile=kafka.tls.ca_path)
         with pytest.raises(TimeoutError):
             context.wrap_socket(sock, server_hostname="127.0.0.1")
-        kafka.resume_broker(1)
+        kafka.broker(1).resume()
         with over_tls(kafka) as connection:
             assert serves(connection)
 

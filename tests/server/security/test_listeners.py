@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.core.errors import ConfigError
 from mockbroker.server.config import ListenerSpec, ServerConfig, ServerError
 from mockbroker.server.security.listeners import ListenerConfigs, Security
-from mockbroker_fixtures import Cluster
 
 TLS = ListenerSpec("T", security_protocol="SSL")
 
@@ -21,7 +21,7 @@ def test_a_plaintext_cluster_loads_nothing_of_this():
     program = (
         "import sys\n"
         "from mockbroker.cli.serve import serve\n"
-        "from mockbroker_fixtures import Cluster\n"
+        "from mockbroker import Cluster\n"
         "with Cluster(brokers=1): pass\n"
         "heavy = ('mockbroker.server.security', 'mockbroker.core.security.sasl', 'cryptography')\n"
         "sys.exit(' '.join(n for n in sys.modules if n.startswith(heavy)))"

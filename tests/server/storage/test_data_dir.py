@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from mockbroker import Cluster
 from mockbroker.client import Client
 from mockbroker.core.snapshot.image import ClusterImage
 from mockbroker.server.config import ServerError
 from mockbroker.server.storage import data_dir as data_dirs
 from mockbroker.server.storage.snapshot_files import FILE, Found, lock, read_directory, write_all
-from mockbroker_fixtures import Cluster
 from mockbroker_protocol.records import Record, iter_records, split_batches
 from tests.support.librdkafka import produce
 from tests.support.waiting import wait_until
@@ -343,7 +343,7 @@ def test_a_long_file_is_written_anew_while_clients_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(data_dirs, "COMPACTION_BYTES_MIN", 50_000)
     path = tmp_path / "data" / FILE
     with cluster(tmp_path / "data") as kafka, Client(kafka.bootstrap_servers) as client:
-        kafka.create_topic("again", configs={"cleanup.policy": "compact"})
+        kafka.topic("again").create(configs={"cleanup.policy": "compact"})
         sent: list[bytes] = []
         data_dir = kafka.server.data_dir
         assert data_dir is not None
@@ -353,7 +353,7 @@ def test_a_long_file_is_written_anew_while_clients_go_on(tmp_path, monkeypatch):
                 client.produce("again", [Record(key=b"k", value=b"x" * 5000)])
                 sent.append(b"%d" % len(sent))
                 client.produce("t", [sent[-1]])
-            kafka.run_compaction("again")
+            kafka.topic("again").run_compaction()
             return data_dir.generation >= 4
 
         wait_until(goes_on)

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
+from mockbroker import Cluster
 from mockbroker.client import Client
 from mockbroker.server.config import SeedRecord, ServerError, TopicSpec
 from mockbroker.server.storage.snapshot_files import FILE
-from mockbroker_fixtures import Cluster
 from tests.support.librdkafka import Delivery, flush, settings, values
 from tests.support.waiting import wait_until
 
@@ -57,10 +57,10 @@ def test_reset_makes_the_topics_anew_with_their_records(kafka):
         return kafka.call(lambda core: {t.name: t.topic_id for t in core.topics.values()})
 
     before = ids()
-    kafka.create_topic("other")
-    kafka.stop_broker(2)
-    kafka.add_broker(9)
-    kafka.set_rack(1, "moved")
+    kafka.topic("other").create()
+    kafka.broker(2).stop()
+    kafka.broker(9).add()
+    kafka.broker(1).set_rack(rack="moved")
     kafka.reset()
     assert set(ids()) == {"t", "seeded"}
     assert not set(ids().values()) & set(before.values())

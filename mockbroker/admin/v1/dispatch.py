@@ -1,0 +1,126 @@
+"""From HTTP to endpoints and back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from mockbroker.admin.v1.endpoint import JSON, Call, Endpoint, Stream, Text
+from mockbroker.admin.v1.problems import MEDIA_TYPE, Problem, ProblemError, problem_of
+from mockbroker.core.validation import ValidationError, convert
+
+log = logging.getLogger("mockbroker.admin")
+
+
+def routes(endpoints: Sequence[Endpoint]) -> list[Route]:
+    """A route for each path, with all its methods."""
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for endpoint in endpoints:
+        by_path.setdefault(endpoint.path, {})[endpoint.method] = endpoint
+    return [
+        Route(path, _dispatcher(methods), methods=list(methods))
+        for path, methods in by_path.items()
+    ]
+
+
+def _dispatcher(methods: Mapping[str, Endpoint]) -> Callable[[Request], Awaitable[Response]]:
+    async def dispatch(request: Request) -> Response:
+        endpoint = methods["GET" if request.method == "HEAD" else request.method]
+        try:
+            call = Call(
+                request.path_params,
+                _query(request, endpoint.query),
+                await _body(request, endpoint),
+            )
+            answer = await endpoint.call(call)
+        except Exception as error:
+            return failed(error)
+        if isinstance(answer, Text):
+            return Response(answer.text, media_type=answer.media)
+        if isinstance(answer, Stream):
+            return StreamingResponse(answer.pieces, media_type=answer.media)
+        return json_response(answer, endpoint.status)
+
+    return dispatch
+
+
+def json_response(content: object, status: int = 200) -> Response:
+    if status == 204:
+        return Response(status_code=204)
+    return Response(msgspec.json.encode(content), status_code=status, media_type=JSON)
+
+
+def problem_response(problem: Problem) -> Response:
+    return Response(msgspec.json.encode(problem), status_code=problem.status, media_type=MEDIA_TYPE)
+
+
+def failed(error: Exception) -> Response:
+    """The response to an error; an unexpected one is logged."""
+    problem = problem_of(error)
+    if problem is None:
+        log.error("the admin API failed", exc_info=error)
+        problem = Problem("internal error", 500, f"{type(error).__name__}: {error}")
+    return problem_response(problem)
+
+
+async def _body(request: Request, endpoint: Endpoint) -> Any:
+    kind, bytes_max = endpoint.body, endpoint.body_bytes_max
+    if kind is None:
+        return None
+    declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if declared != JSON:
+        raise ProblemError(
+            415, "not JSON", f"the content type must be {JSON}, not {declared or 'empty'}"
+        )
+    data = bytearray()
+    async for piece in request.stream():
+        data += piece
+        if len(data) > bytes_max:
+            raise ProblemError(413, "too large", f"a body has at most {bytes_max} bytes")
+    try:
+        decoded = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ProblemError(400, "not JSON", f"the body cannot be read: {error}") from None
+    if not isinstance(decoded, dict):
+        raise ValidationError("", f"the body must be an object, not {type(decoded).__name__}")
+    return decoded if kind is dict else convert(decoded, kind, "")
+
+
+def _query(request: Request, kind: type[msgspec.Struct]) -> Any:
+    """The query as a struct; a repeated parameter is a list."""
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    data: dict[str, object] = {}
+    for name in request.query_params:
+        values = [_typed(text, fields.get(name)) for text in request.query_params.getlist(name)]
+        data[name] = values[0] if len(values) == 1 else values
+    return convert(data, kind, "")
+
+
+def _typed(text: str, kind: Any) -> object:
+    """The value of a parameter, by its field's type; the text if that does not fit."""
+    options = _leaves(kind)
+    if bool in options and text in ("true", "false"):
+        return text == "true"
+    if int in options and (digits := text.removeprefix("-")).isascii() and digits.isdigit():
+        return int(text)
+    if float in options:
+        try:
+            return float(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _leaves(kind: Any) -> set[Any]:
+    parts = getattr(kind, "__args__", ())
+    if getattr(kind, "__metadata__", None) is not None:
+        return _leaves(kind.__origin__) | ({int} if kind.__origin__ is int else set())
+    if not parts:
+        return {kind}
+    return set().union(*(_leaves(part) for part in parts))

@@ -1,0 +1,1 @@
+"""The interface for code that awaits. `blocking` is generated from it."""

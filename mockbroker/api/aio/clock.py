@@ -1,0 +1,55 @@
+"""The clock of a cluster."""
+
+from __future__ import annotations
+
+from mockbroker.admin.v1.clock import ADVANCE_TIMEOUT_S, ClockView
+from mockbroker.api.aio.handle import AsyncHandle
+
+CLOCK = "/v1/clock"
+
+
+class AsyncClock(AsyncHandle):
+    """The clock of a cluster. Real clients have clocks of their own."""
+
+    @property
+    async def now_ms(self) -> int:
+        """The cluster's time, in ms since the epoch."""
+        return int((await self._ask("GET", CLOCK)).now_ms)
+
+    @property
+    async def rate(self) -> float | None:
+        """Seconds of the cluster for each second of real time; 0 when frozen, None where the clock
+        of the trio run cannot be adjusted.
+        """
+        found: ClockView = await self._ask("GET", CLOCK)
+        return found.rate
+
+    async def advance(
+        self, duration: int | str, *, only: str | None = None, spare_connected: bool = True
+    ) -> None:
+        """Advance by `duration` (ms, or text such as `45s`) and run all due timers, in order.
+
+        With `only`, the time passes for one part of the cluster: `"retention"` (records grow
+        older), `"compaction"` (the same for the cleaner), `"groups"` or `"group:ID"` (sessions,
+        rebalances, the retention of offsets), or `"transactions"` (timeouts, expiry of ids).
+
+        Connected group members count as if they had sent their heartbeats; with
+        `spare_connected=False` their sessions expire too. Returns once the cluster is at rest.
+        Raises ValidationError for a negative duration, an unknown part or group.
+        """
+        body: dict[str, object] = {"advance_ms": duration, "spare_connected": spare_connected}
+        if only is not None:
+            body["only"] = only
+        await self._ask("POST", CLOCK, body=body, wait_s=ADVANCE_TIMEOUT_S)
+
+    async def set_rate(self, rate: float) -> None:
+        """Run at `rate` seconds for each second of real time; 0 freezes. Raises ValidationError."""
+        await self._ask("POST", CLOCK, body={"rate": rate})
+
+    async def freeze(self) -> None:
+        """Freeze the clock; only `advance` moves it."""
+        await self._ask("POST", CLOCK, body={"freeze": True})
+
+    async def thaw(self) -> None:
+        """Follow real time again, from the present time of the clock."""
+        await self._ask("POST", CLOCK, body={"freeze": False})

@@ -1,0 +1,225 @@
+"""A cluster."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.admin.v1.cluster import ConnectionView
+from mockbroker.api.aio.actions import AsyncClusterActions
+from mockbroker.api.aio.builders import AsyncFaults
+from mockbroker.api.aio.clock import AsyncClock
+from mockbroker.api.aio.handle import ACTION_WAIT_S
+from mockbroker.api.aio.journal import AsyncJournal
+from mockbroker.api.aio.members import AsyncBroker, AsyncGroup, AsyncTransaction
+from mockbroker.api.aio.topics import EXPECT_TIMEOUT_S, AsyncPartition, AsyncTopic
+from mockbroker.api.snapshot import Snapshot
+from mockbroker.core.snapshot.restore import KEEP, Producers
+from mockbroker.core.views.brokers import BrokerView
+from mockbroker.core.views.groups import GroupView, LagView
+from mockbroker.core.views.stored import StoredRecord
+from mockbroker.core.views.topics import PartitionView, StoredProducerView, TopicView
+from mockbroker.core.views.transactions import OpenTransactionView, TransactionView
+
+if TYPE_CHECKING:
+    from mockbroker.api.audit import Audit
+
+# How long `settle` waits, in real time, before it fails.
+SETTLE_TIMEOUT_S = 30.0
+
+_numbers = itertools.count(1)
+
+
+class AsyncCluster(AsyncClusterActions):
+    """A cluster, for code that awaits: in the caller's trio run, in a thread, or elsewhere."""
+
+    # -- for clients -------------------------------------------------------------------------------
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`HOST:PORT,…` of every broker, as clients take it."""
+        return self._transport.bootstrap(None)
+
+    def bootstrap(self, listener: str) -> str:
+        """`HOST:PORT,…` of every broker on one of several listeners."""
+        return self._transport.bootstrap(listener)
+
+    def endpoint(self, node_id: int, listener: str | None = None) -> tuple[str, int]:
+        """(host, port) of one broker, on its first listener or the named one."""
+        return self._transport.endpoint(node_id, listener)
+
+    # -- handles -----------------------------------------------------------------------------------
+
+    def topic(self, name: str) -> AsyncTopic:
+        """A topic, which need not exist yet."""
+        return AsyncTopic(self._transport, name)
+
+    def partition(self, topic: str, index: int) -> AsyncPartition:
+        """A partition."""
+        return AsyncPartition(self._transport, topic, index)
+
+    def broker(self, node_id: int) -> AsyncBroker:
+        """A broker."""
+        return AsyncBroker(self._transport, node_id)
+
+    def group(self, group_id: str) -> AsyncGroup:
+        """A group, which need not exist yet."""
+        return AsyncGroup(self._transport, group_id)
+
+    def transaction(self, transactional_id: str) -> AsyncTransaction:
+        """A transactional id, which need not exist yet."""
+        return AsyncTransaction(self._transport, transactional_id)
+
+    @property
+    def clock(self) -> AsyncClock:
+        """The cluster's clock: freeze it, change its rate, advance it."""
+        return AsyncClock(self._transport)
+
+    @property
+    def faults(self) -> AsyncFaults:
+        """The rules by which this cluster breaks: add, wait for, explain and clear them."""
+        return AsyncFaults(self._transport)
+
+    @property
+    def journal(self) -> AsyncJournal:
+        """Everything that happened: look back, wait for it, assert it."""
+        return AsyncJournal(self._transport)
+
+    # -- views -------------------------------------------------------------------------------------
+
+    async def brokers(self) -> list[BrokerView]:
+        """The brokers, by id."""
+        found: list[BrokerView] = await self._ask("GET", "/v1/brokers")
+        return found
+
+    async def topics(self) -> list[TopicView]:
+        """The topics, internal ones included, by name."""
+        found: list[TopicView] = await self._ask("GET", "/v1/topics")
+        return found
+
+    async def partitions(self, topic: str | None = None) -> list[PartitionView]:
+        """All partitions, or those of a topic. Raises ApiError when there is no such topic."""
+        query = {"topic": topic}
+        found: list[PartitionView] = await self._ask("GET", "/v1/partitions", query=query)
+        return found
+
+    async def producers(self, topic: str | None = None) -> list[StoredProducerView]:
+        """Producers with the partitions that remember them. Raises ApiError as `partitions`."""
+        query = {"topic": topic}
+        found: list[StoredProducerView] = await self._ask("GET", "/v1/producers", query=query)
+        return found
+
+    async def groups(self) -> list[GroupView]:
+        """The groups and their members."""
+        found: list[GroupView] = await self._ask("GET", "/v1/groups")
+        return found
+
+    async def lags(self) -> list[LagView]:
+        """How far all groups are behind, by partition."""
+        found: list[LagView] = await self._ask("GET", "/v1/lag")
+        return found
+
+    async def lag(self, group_id: str) -> int:
+        """How many records a group is behind, as `group(ID).lag()`."""
+        return await self.group(group_id).lag()
+
+    async def transactions(self) -> list[TransactionView]:
+        """Transactional ids, as their coordinators know them."""
+        found: list[TransactionView] = await self._ask("GET", "/v1/transactions")
+        return found
+
+    async def open_transactions(self) -> list[OpenTransactionView]:
+        """Transactions that have records in a partition and no marker yet."""
+        found: list[OpenTransactionView] = await self._ask("GET", "/v1/transactions/open")
+        return found
+
+    async def connections(self) -> list[ConnectionView]:
+        """The open connections of clients."""
+        found: list[ConnectionView] = await self._ask("GET", "/v1/connections")
+        return found
+
+    # -- records and rest --------------------------------------------------------------------------
+
+    async def records(self, topic: str, partition: int | None = None) -> list[StoredRecord]:
+        """The records of a topic, as `topic(NAME).records()`."""
+        return await self.topic(topic).records(partition)
+
+    async def expect_records(
+        self, topic: str, n: int, *, timeout_s: float = EXPECT_TIMEOUT_S
+    ) -> list[StoredRecord]:
+        """Wait for the records of a topic, as `topic(NAME).expect_records(n)`."""
+        __tracebackhide__ = True
+        return await self.topic(topic).expect_records(n, timeout_s=timeout_s)
+
+    async def settle(self, *, timeout_s: float = SETTLE_TIMEOUT_S) -> None:
+        """Wait until every replica is in sync, every preferred leader leads and groups are stable.
+
+        Use it between the steps of a test instead of sleeping. Preferred leaders are elected as
+        soon as they may lead. Raises AssertionError, with what is not at rest, after `timeout_s`
+        of real time.
+        """
+        __tracebackhide__ = True
+        body = {"timeout_ms": round(timeout_s * 1000)}
+        try:
+            await self._ask("POST", "/v1/settle", body=body, wait_s=timeout_s)
+        except TimeoutError as error:
+            raise AssertionError(str(error)) from None
+
+    async def act(self, action: str, arguments: object = None, **named: object) -> Any:
+        """Carry out an action by name, as rules do: `act("stop_broker", node=2)`; its result.
+
+        `arguments` are a dict, or the value of the action's main field. Raises ValidationError
+        that names a wrong argument, and ActionError or ApiError where it cannot be done.
+        """
+        given = named if arguments is None else arguments
+        done = await self._ask("POST", "/v1/actions", body={action: given}, wait_s=ACTION_WAIT_S)
+        return done.result
+
+    async def audit(self, operations: Iterable[Mapping[str, Any]] = ()) -> Audit:
+        """What became of every record so far, judged by the rules of docs/explanation/audit.md.
+
+        `operations` is what the application says that it did, rows of the table of that name (`op`,
+        `topic`, `partition`, `offset`, …). Raises StoreError without `mockbroker[pipeline]`.
+        """
+        from mockbroker.api.audit import audit_of
+
+        entries: bytes = await self._ask("GET", "/v1/journal/entries")
+        return audit_of(entries, operations)
+
+    # -- snapshots ---------------------------------------------------------------------------------
+
+    async def snapshot(self, name: str | None = None) -> Snapshot:
+        """Take a snapshot: topics, records, groups, transactions, configs, brokers.
+
+        Records are not copied; it takes a millisecond or less. Effects of rules and cut links are
+        left out. The snapshot lives in the cluster until `delete_snapshot`; one of the same name is
+        replaced. Raises an error for more than 100.
+        """
+        chosen = name or f"snapshot-{os.getpid()}-{next(_numbers)}"
+        view = await self._ask("POST", "/v1/snapshot", body={"name": chosen})
+        return Snapshot(view.name, view.taken_ms)
+
+    async def restore(self, snapshot: Snapshot | str, *, producers: Producers = KEEP) -> None:
+        """Let the cluster be as it was when the snapshot was taken, as often as you like.
+
+        Connections stay open, faults and the journal are cleared, the clock does not go back.
+        Clients notice what a change of leaders would tell them. An idempotent producer that has
+        gone on since is refused, which ends one of librdkafka; with producers "resume" it goes on
+        at its present sequence. Raises UnknownNameError or ActionError.
+        """
+        name = snapshot if isinstance(snapshot, str) else snapshot.name
+        await self._ask("POST", "/v1/restore", body={"name": name, "producers": producers})
+
+    async def delete_snapshot(self, snapshot: Snapshot | str) -> None:
+        """Delete a snapshot. Raises UnknownNameError."""
+        name = snapshot if isinstance(snapshot, str) else snapshot.name
+        await self._ask("DELETE", "/v1/snapshots/{name}", at={"name": name})
+
+    async def reset(self) -> None:
+        """Let the cluster be as it was started: its topics made anew, and nothing else.
+
+        Connections stay open; topic ids and producer ids are never used again.
+        """
+        await self._ask("POST", "/v1/reset", body={})

@@ -1,0 +1,165 @@
+"""Brokers, groups and transactional ids."""
+
+from __future__ import annotations
+
+from mockbroker.api.aio.actions import (
+    AsyncBrokerActions,
+    AsyncGroupActions,
+    AsyncTransactionActions,
+)
+from mockbroker.api.transport import AsyncTransport
+from mockbroker.core.errors import ActionError
+from mockbroker.core.validation import nearest
+from mockbroker.core.views.brokers import BrokerView
+from mockbroker.core.views.coordinators import CoordinatorView
+from mockbroker.core.views.groups import GroupView, LagView, MemberView
+from mockbroker.core.views.transactions import TransactionView
+
+# In real time.
+STABLE_TIMEOUT_S = 30.0
+
+
+class AsyncBroker(AsyncBrokerActions):
+    """A broker. Made by `kafka.broker(NODE_ID)`."""
+
+    def __init__(self, transport: AsyncTransport, node_id: int) -> None:
+        super().__init__(transport)
+        self.node_id = node_id
+
+    def __repr__(self) -> str:
+        return f"<broker {self.node_id}>"
+
+    async def view(self) -> BrokerView:
+        """The broker as it is now. Raises ActionError when there is no such broker."""
+        brokers: list[BrokerView] = await self._ask("GET", "/v1/brokers")
+        for each in brokers:
+            if each.node_id == self.node_id:
+                return each
+        known = ", ".join(str(each.node_id) for each in brokers)
+        raise ActionError(f"there is no broker {self.node_id}; there are: {known}")
+
+    @property
+    async def state(self) -> str:
+        """`running`, `paused` or `stopped`."""
+        return (await self.view()).state
+
+    @property
+    async def is_fenced(self) -> bool:
+        """Whether the controller has fenced it."""
+        return (await self.view()).fenced
+
+    async def kill(self, *, power_loss: bool = False) -> None:
+        """Kill its process: it moves no leaders before. With `power_loss` it also loses what was
+        not flushed.
+        """
+        await self.stop(how="power_loss" if power_loss else "unclean")
+
+
+class AsyncGroup(AsyncGroupActions):
+    """A group, which need not exist yet. Made by `kafka.group(ID)`."""
+
+    def __init__(self, transport: AsyncTransport, group_id: str) -> None:
+        super().__init__(transport)
+        self.group_id = group_id
+
+    def __repr__(self) -> str:
+        return f"<group {self.group_id}>"
+
+    async def view(self) -> GroupView:
+        """The group as it is now. Raises ActionError when there is no such group."""
+        groups: list[GroupView] = await self._ask("GET", "/v1/groups")
+        for each in groups:
+            if each.group == self.group_id:
+                return each
+        hint = nearest(self.group_id, [each.group for each in groups]) if groups else ""
+        raise ActionError(f"there is no group {self.group_id!r}{hint}")
+
+    @property
+    async def state(self) -> str:
+        """Its state by Kafka's name, such as `Stable`."""
+        return (await self.view()).state
+
+    @property
+    async def members(self) -> list[MemberView]:
+        """Its members as they are now."""
+        return (await self.view()).members
+
+    @property
+    async def offsets(self) -> dict[tuple[str, int], int]:
+        """The committed offsets by topic and partition."""
+        return {
+            (each.topic, each.partition): each.committed
+            for each in await self.lags()
+            if each.kind == "committed"
+        }
+
+    async def lags(self) -> list[LagView]:
+        """How far it is behind, by partition."""
+        found: list[LagView] = await self._ask("GET", "/v1/lag", query={"group": self.group_id})
+        return found
+
+    async def lag(self) -> int:
+        """How many records it is behind in all partitions that it has committed an offset for."""
+        return sum(max(each.lag, 0) for each in await self.lags())
+
+    async def coordinator(self) -> CoordinatorView:
+        """Its coordinator, and the partition of `__consumer_offsets` that it belongs to."""
+        found: CoordinatorView = await self._ask(
+            "GET", "/v1/coordinator", query={"group": self.group_id}
+        )
+        return found
+
+    async def wait_for(
+        self, state: str, *, members: int | None = None, timeout_s: float = STABLE_TIMEOUT_S
+    ) -> GroupView:
+        """Wait until it is in `state` and, if given, has so many members.
+
+        Raises TimeoutError, with its present state, after `timeout_s` of real time.
+        """
+        body: dict[str, object] = {
+            "group": self.group_id,
+            "state": state,
+            "timeout_ms": round(timeout_s * 1000),
+        }
+        if members is not None:
+            body["members"] = members
+        found: GroupView = await self._ask("POST", "/v1/groups/wait", body=body, wait_s=timeout_s)
+        return found
+
+    async def wait_stable(
+        self, members: int | None = None, *, timeout_s: float = STABLE_TIMEOUT_S
+    ) -> GroupView:
+        """Wait until it is stable, as `wait_for`."""
+        return await self.wait_for("Stable", members=members, timeout_s=timeout_s)
+
+
+class AsyncTransaction(AsyncTransactionActions):
+    """A transactional id. Made by `kafka.transaction(ID)`."""
+
+    def __init__(self, transport: AsyncTransport, transactional_id: str) -> None:
+        super().__init__(transport)
+        self.transactional_id = transactional_id
+
+    def __repr__(self) -> str:
+        return f"<transactional id {self.transactional_id}>"
+
+    async def view(self) -> TransactionView:
+        """The id as its coordinator has it. Raises ActionError when there is no such id."""
+        found: list[TransactionView] = await self._ask("GET", "/v1/transactions")
+        for each in found:
+            if each.transactional_id == self.transactional_id:
+                return each
+        hint = nearest(self.transactional_id, [e.transactional_id for e in found]) if found else ""
+        raise ActionError(f"there is no transactional id {self.transactional_id!r}{hint}")
+
+    @property
+    async def state(self) -> str:
+        """Its state by Kafka's name, such as `Ongoing`."""
+        return (await self.view()).state
+
+    async def coordinator(self) -> CoordinatorView:
+        """Its coordinator, and the partition of `__transaction_state` that it belongs to."""
+        found: CoordinatorView = await self._ask(
+            "GET", "/v1/coordinator", query={"transactional_id": self.transactional_id}
+        )
+        return found

@@ -1,0 +1,301 @@
+"""Topics and partitions."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+from mockbroker.admin.v1.topics import AppendedRecord
+from mockbroker.api.aio.actions import AsyncPartitionActions, AsyncTopicActions
+from mockbroker.api.aio.handle import AsyncHandle
+from mockbroker.api.expected import Payload, RecordDict, as_bytes, wrong_records
+from mockbroker.api.transport import AsyncTransport
+from mockbroker.core.views.stored import StoredRecord
+from mockbroker.core.views.topics import PartitionView, TopicView
+
+# In real time.
+EXPECT_TIMEOUT_S = 30.0
+# Bytes of records in one request, before base64.
+REQUEST_BYTES_MAX = 8 << 20
+_RECORD_OVERHEAD_BYTES = 100
+
+TOPICS = "/v1/topics"
+TOPIC = "/v1/topics/{topic}"
+
+
+class AsyncRecords(AsyncHandle):
+    """Records of a topic, or of one partition of it."""
+
+    def __init__(self, transport: AsyncTransport, topic: str, partition: int | None) -> None:
+        super().__init__(transport)
+        self._topic = topic
+        self._partition = partition
+
+    async def read(self) -> list[StoredRecord]:
+        """All records, by partition and offset."""
+        found: list[StoredRecord] = []
+        start: tuple[int, int] | None = (0 if self._partition is None else self._partition, 0)
+        while start is not None:
+            page = await self._ask(
+                "GET",
+                f"{TOPIC}/records",
+                at={"topic": self._topic},
+                query={
+                    "partition": self._partition,
+                    "from_partition": start[0],
+                    "from_offset": start[1],
+                },
+            )
+            found += page.records
+            start = page.next
+        return found
+
+    async def append(self, records: Iterable[RecordDict]) -> list[AppendedRecord]:
+        """Append records, in as many requests as their size demands."""
+        done: list[AppendedRecord] = []
+        pending: list[dict[str, object]] = []
+        size = 0
+        for record in records:
+            body, bytes_ = self._body(record)
+            pending.append(body)
+            size += bytes_
+            if size > REQUEST_BYTES_MAX:
+                done += await self._send(pending)
+                pending, size = [], 0
+        return done + (await self._send(pending) if pending else [])
+
+    async def _send(self, records: list[dict[str, object]]) -> list[AppendedRecord]:
+        done: list[AppendedRecord] = await self._ask(
+            "POST", f"{TOPIC}/records", at={"topic": self._topic}, body={"records": records}
+        )
+        return done
+
+    def _body(self, record: RecordDict) -> tuple[dict[str, object], int]:
+        size = _RECORD_OVERHEAD_BYTES
+        body: dict[str, object] = {}
+        for name, payload in (("key", record.get("key")), ("value", record.get("value"))):
+            data = as_bytes(payload)
+            if data is not None:
+                body[f"{name}_base64"] = base64.b64encode(data).decode()
+                size += len(data)
+        headers = record.get("headers") or {}
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        encoded = []
+        for name, payload in pairs:
+            data = as_bytes(payload)
+            size += len(data or b"") + len(name)
+            encoded.append([name, None if data is None else base64.b64encode(data).decode()])
+        if encoded:
+            body["headers_base64"] = encoded
+        partition = record.get("partition", self._partition)
+        if partition is not None:
+            body["partition"] = partition
+        timestamp_ms = record.get("timestamp_ms")
+        if timestamp_ms is not None:
+            body["timestamp_ms"] = timestamp_ms
+        return body, size
+
+
+class AsyncTopic(AsyncTopicActions):
+    """A topic, which need not exist yet. Made by `kafka.topic(NAME)`."""
+
+    def __init__(self, transport: AsyncTransport, name: str) -> None:
+        super().__init__(transport)
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<topic {self.name}>"
+
+    # -- the topic ---------------------------------------------------------------------------------
+
+    async def create(
+        self,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        *,
+        assignments: Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str | int] | None = None,
+    ) -> Self:
+        """Create it at once, without a client; returns itself.
+
+        Without numbers the brokers' defaults count. `assignments` ({partition: [replica, …]})
+        place the replicas; the first one is the preferred leader. Raises ApiError as CreateTopics.
+        """
+        body: dict[str, object] = {"name": self.name}
+        if partitions is not None:
+            body["partitions"] = partitions
+        if replication_factor is not None:
+            body["replication_factor"] = replication_factor
+        if assignments is not None:
+            body["assignments"] = {str(index): list(each) for index, each in assignments.items()}
+        if configs:
+            body["configs"] = {name: str(value) for name, value in configs.items()}
+        await self._ask("POST", TOPICS, body=body)
+        return self
+
+    async def alter(
+        self,
+        *,
+        partitions: int | None = None,
+        configs: Mapping[str, str | int | None] | None = None,
+    ) -> None:
+        """Add partitions, up to `partitions` in all; set `configs`, or remove them with None.
+
+        Raises ApiError as CreatePartitions and IncrementalAlterConfigs.
+        """
+        body: dict[str, object] = {}
+        if partitions is not None:
+            body["partitions"] = partitions
+        if configs:
+            body["configs"] = {
+                name: None if value is None else str(value) for name, value in configs.items()
+            }
+        await self._ask("PATCH", TOPIC, at=self._at, body=body)
+
+    async def delete(self) -> None:
+        """Delete it with its records. Raises ApiError when there is no such topic."""
+        await self._ask("DELETE", TOPIC, at=self._at)
+
+    async def view(self) -> TopicView:
+        """The topic as it is now. Raises ApiError when there is no such topic."""
+        found: TopicView = await self._ask("GET", TOPIC, at=self._at)
+        return found
+
+    @property
+    async def configs(self) -> dict[str, str]:
+        """The topic's own configs."""
+        return (await self.view()).configs
+
+    @property
+    async def partitions(self) -> list[PartitionView]:
+        """Its partitions as they are now: leader, ISR, offsets, replicas, producers."""
+        found: list[PartitionView] = await self._ask("GET", f"{TOPIC}/partitions", at=self._at)
+        return found
+
+    def partition(self, index: int) -> AsyncPartition:
+        """One of its partitions."""
+        return AsyncPartition(self._transport, self.name, index)
+
+    # -- records -----------------------------------------------------------------------------------
+
+    async def produce(
+        self,
+        value: Payload = None,
+        *,
+        key: Payload = None,
+        headers: Mapping[str, Payload] | Sequence[tuple[str, Payload]] = (),
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> AppendedRecord:
+        """Append one record, as a producer with acks=all would; returns its partition and offset.
+
+        Text is stored as UTF-8. Without a `partition` the key decides as in Java's producer.
+        `timestamp_ms` is since the epoch; without it the cluster's clock counts. Raises ApiError.
+        """
+        record: RecordDict = {"value": value, "key": key, "headers": headers}
+        if partition is not None:
+            record["partition"] = partition
+        if timestamp_ms is not None:
+            record["timestamp_ms"] = timestamp_ms
+        return (await self.produce_all([record]))[0]
+
+    async def produce_all(self, records: Iterable[RecordDict | Payload]) -> list[AppendedRecord]:
+        """Append records: dicts with the arguments of `produce`, or mere values.
+
+        Returns their partitions and offsets. Raises ApiError; records before the refused ones are
+        stored then.
+        """
+        given: Iterable[RecordDict] = (
+            each if isinstance(each, dict) else {"value": each} for each in records
+        )
+        return await AsyncRecords(self._transport, self.name, None).append(given)
+
+    async def records(self, partition: int | None = None) -> list[StoredRecord]:
+        """Every record stored now, by partition and offset; control records are left out.
+
+        Raises ApiError when there is no such topic or partition.
+        """
+        return await AsyncRecords(self._transport, self.name, partition).read()
+
+    async def expect_records(
+        self, n: int, *, timeout_s: float = EXPECT_TIMEOUT_S
+    ) -> list[StoredRecord]:
+        """Wait until it holds at least `n` records; return them if they are exactly `n`.
+
+        Raises AssertionError, with a table of the records, when there are more, or still fewer
+        after `timeout_s` of real time.
+        """
+        __tracebackhide__ = True
+        held = await self._ask(
+            "POST",
+            f"{TOPIC}/records/wait",
+            at=self._at,
+            body={"count": n, "timeout_ms": round(timeout_s * 1000)},
+            wait_s=timeout_s,
+        )
+        if held.count == 0 and n == 0:
+            return []
+        found = await self.records()
+        if len(found) != n:
+            waited_s = timeout_s if held.count < n else None
+            raise AssertionError(wrong_records(self.name, n, found, waited_s))
+        return found
+
+    @property
+    def _at(self) -> dict[str, object]:
+        return {"topic": self.name}
+
+
+class AsyncPartition(AsyncPartitionActions):
+    """A partition. Made by `kafka.partition(TOPIC, INDEX)`."""
+
+    def __init__(self, transport: AsyncTransport, topic: str, index: int) -> None:
+        super().__init__(transport)
+        self.topic = topic
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"<partition {self.topic}-{self.index}>"
+
+    async def view(self) -> PartitionView:
+        """The partition as it is now. Raises ApiError when there is no such partition."""
+        found: PartitionView = await self._ask(
+            "GET",
+            f"{TOPIC}/partitions/{{partition}}",
+            at={"topic": self.topic, "partition": self.index},
+        )
+        return found
+
+    @property
+    async def leader(self) -> int:
+        """The node id of its leader, -1 without one."""
+        return (await self.view()).leader_id
+
+    @property
+    async def isr(self) -> list[int]:
+        """The node ids of its in-sync replicas."""
+        return (await self.view()).isr
+
+    @property
+    async def high_watermark(self) -> int:
+        """Its high watermark."""
+        return (await self.view()).high_watermark
+
+    async def records(self) -> list[StoredRecord]:
+        """Every record stored now, by offset; control records are left out."""
+        return await AsyncRecords(self._transport, self.topic, self.index).read()
+
+    async def produce(
+        self,
+        value: Payload = None,
+        *,
+        key: Payload = None,
+        headers: Mapping[str, Payload] | Sequence[tuple[str, Payload]] = (),
+        timestamp_ms: int | None = None,
+    ) -> AppendedRecord:
+        """Append one record, as `Topic.produce` does."""
+        record: RecordDict = {"value": value, "key": key, "headers": headers}
+        if timestamp_ms is not None:
+            record["timestamp_ms"] = timestamp_ms
+        return (await AsyncRecords(self._transport, self.topic, self.index).append([record]))[0]

@@ -1,0 +1,1 @@
+"""The interface for code that blocks, generated from `aio`."""

@@ -1,0 +1,90 @@
+"""Endpoints of the admin API, called where the cluster runs, without HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from mockbroker.admin.v1.api import OwnRunApi
+from mockbroker.admin.v1.endpoint import Call, Stream, Text, by_key
+from mockbroker.admin.v1.endpoints import endpoints
+from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.api.transport import ClusterError, Request, error_of
+from mockbroker.core.validation import convert, nearest
+
+if TYPE_CHECKING:
+    from mockbroker.server.cluster_server import ClusterServer
+
+
+class OwnRunTransport:
+    """For code in the cluster's own trio run. Made in that run."""
+
+    def __init__(self, server: ClusterServer) -> None:
+        self.server = server
+        self._endpoints = by_key(endpoints(OwnRunApi(server)))
+
+    async def request(self, request: Request) -> Any:
+        endpoint = self._endpoints[request.method, request.path]
+        query = convert(dict(request.query), endpoint.query, "")
+        body: Any = request.body
+        if endpoint.body not in (None, dict):
+            body = convert({} if body is None else body, endpoint.body, "")
+        try:
+            answer = await endpoint.call(Call(request.at, query, body))
+        except ProblemError as error:
+            raise error_of(error.problem) from None
+        if isinstance(answer, Text):
+            return answer.text
+        if isinstance(answer, Stream):
+            return b"".join([piece async for piece in answer.pieces])
+        return answer
+
+    def bootstrap(self, listener: str | None) -> str:
+        return self.server.bootstrap(self._listener(listener))
+
+    def endpoint(self, node_id: int, listener: str | None) -> tuple[str, int]:
+        brokers = self.server.socket_servers
+        if node_id not in brokers:
+            known = ", ".join(map(str, brokers))
+            raise ValueError(f"there is no broker {node_id}; there are: {known}")
+        endpoint = brokers[node_id].broker.endpoints[self._listener(listener)]
+        return endpoint.host, endpoint.port
+
+    def _listener(self, name: str | None) -> str:
+        names = [listener.name for listener in self.server.config.listeners]
+        if name is None:
+            return names[0]
+        if name not in names:
+            raise ValueError(f"there is no listener {name!r}{nearest(name, names)}")
+        return name
+
+
+class ThreadTransport:
+    """For other threads than the cluster's."""
+
+    def __init__(self, there: OwnRunTransport, token: trio.lowlevel.TrioToken) -> None:
+        self._there = there
+        self._token = token
+        self.bootstrap = there.bootstrap
+        self.endpoint = there.endpoint
+
+    def request(self, request: Request) -> Any:
+        if _is_in_trio():
+            raise RuntimeError(
+                "this call blocks and would stop this trio run: await the same of `kafka.aio`"
+            )
+        try:
+            return trio.from_thread.run(self._there.request, request, trio_token=self._token)
+        except trio.RunFinishedError:
+            raise ClusterError("the cluster has stopped") from None
+        except trio.Cancelled:
+            raise ClusterError("the cluster has stopped") from None
+
+
+def _is_in_trio() -> bool:
+    try:
+        trio.lowlevel.current_trio_token()
+    except RuntimeError:
+        return False
+    return True
