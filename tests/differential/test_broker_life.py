@@ -248,7 +248,7 @@ def ours(configs: Mapping[str, str] = SESSION) -> Iterator[Nodes]:
         yield Nodes(
             kafka.endpoint,
             lambda node, kill: kafka.broker(node).stop(how="unclean" if kill else "controlled"),
-            kafka.start_broker,
+            lambda node: kafka.broker(node).start(),
         )
 
 

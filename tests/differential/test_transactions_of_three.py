@@ -165,7 +165,7 @@ def ours() -> Iterator[Player]:
         yield Player(
             kafka.endpoint,
             lambda node: kafka.broker(node).stop(how="unclean"),
-            kafka.start_broker,
+            lambda node: kafka.broker(node).start(),
         )
 
 

@@ -86,7 +86,7 @@ def connect(tour: Tour, tmp_path: Path) -> Iterator[Any]:
 @every_way
 def test_records_go_there_and_back(tour: Tour, secured: Cluster, connect: Any, way: Way) -> None:
     topic = f"{way}-{tour.version}"
-    secured.create_topic(topic, 2)
+    secured.topic(topic).create(2)
     clients = connect(secured, way)
     producer = clients.open("producer")
     assert not [each for each in clients.send(producer, topic, *VALUES) if "error" in each]
@@ -174,7 +174,7 @@ def test_admin_changes_who_may_log_in(
     clients = connect(secured, Way("LOGIN", mechanism), "new-secret")
     clients.config["sasl.jaas.config"] = clients.config["sasl.jaas.config"].replace(USER, user, 1)
     topic = f"topic-{user}"
-    secured.create_topic(topic)
+    secured.topic(topic).create()
     assert "error" not in clients.send(clients.open("producer"), topic, "x")[0]
     tour("security.alterScram", **change)
     assert user not in tour("security.describeScram", config=admin)

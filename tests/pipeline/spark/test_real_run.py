@@ -36,7 +36,7 @@ PLACE = {"topic": "t", "topic_id": "id", "partition": 0}
 @pytest.fixture(scope="module")
 def kafka() -> Iterator[Cluster]:
     with Cluster(brokers=3) as cluster:
-        cluster.create_topic(TOPIC, 2, 3)
+        cluster.topic(TOPIC).create(2, 3)
         yield cluster
 
 
