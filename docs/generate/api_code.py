@@ -294,9 +294,11 @@ def actions_module() -> str:
     return (
         f'"""The actions of each handle as its methods.\n\n{NOTE}\n"""\n\n'
         "from __future__ import annotations\n\n"
-        "from collections.abc import Mapping, Sequence\nfrom typing import Literal\n\n"
-        "from mockbroker.api.aio.handle import AsyncHandle\n"
-        f"from mockbroker.api.types import {dicts}\n{imports}\n\n" + "\n\n\n".join(classes) + "\n"
+        "from collections.abc import Mapping, Sequence\nfrom typing import TYPE_CHECKING, Literal\n\n"
+        f"from mockbroker.api.aio.handle import AsyncHandle\n{imports}\n"
+        f"if TYPE_CHECKING:\n    from mockbroker.api.types import {dicts}\n\n\n"
+        + "\n\n\n".join(classes)
+        + "\n"
     )
 
 

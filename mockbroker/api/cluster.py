@@ -13,13 +13,13 @@ from mockbroker.api.blocking.cluster import BlockingCluster
 from mockbroker.api.transport import AwaitedTransport
 from mockbroker.core.journal.journal import BYTES_MAX as JOURNAL_BYTES_MAX
 from mockbroker.core.journal.reader_positions import Overflow
-from mockbroker.core.snapshot.restore import KEEP, Producers
 from mockbroker.server.config import ListenerSpec, ServerConfig, TopicSpec
 from mockbroker.server.network.socket_server import Trace
 
 if TYPE_CHECKING:
     from mockbroker.api.thread import ClusterThread
     from mockbroker.core.cluster import Cluster as CoreCluster
+    from mockbroker.core.snapshot.restore import Producers
     from mockbroker.server.cluster_server import ClusterServer
     from mockbroker.server.security.certificates import Authority
 
@@ -260,7 +260,7 @@ class Cluster(BlockingCluster):
         write_directory(Path(directory), self.call(lambda _: server.snapshots.take()))
 
     def load(
-        self, directory: str | Path, *, recover: bool = False, producers: Producers = KEEP
+        self, directory: str | Path, *, recover: bool = False, producers: Producers = "keep"
     ) -> None:
         """Let the cluster be the one that a directory holds, as `restore` does.
 

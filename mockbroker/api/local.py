@@ -6,39 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from mockbroker.admin.v1.api import OwnRunApi
-from mockbroker.admin.v1.endpoint import Call, Stream, Text, by_key
-from mockbroker.admin.v1.endpoints import endpoints
-from mockbroker.admin.v1.problems import ProblemError
-from mockbroker.api.transport import ClusterError, Request, error_of
-from mockbroker.core.validation import convert, nearest
+from mockbroker.api.transport import ClusterError, Request
+from mockbroker.core.validation import nearest
 
 if TYPE_CHECKING:
+    from mockbroker.api.calls import Calls
     from mockbroker.server.cluster_server import ClusterServer
 
 
 class OwnRunTransport:
-    """For code in the cluster's own trio run. Made in that run."""
+    """For code in the cluster's own trio run. The first request imports the endpoints."""
 
     def __init__(self, server: ClusterServer) -> None:
         self.server = server
-        self._endpoints = by_key(endpoints(OwnRunApi(server)))
+        self._calls: Calls | None = None
 
     async def request(self, request: Request) -> Any:
-        endpoint = self._endpoints[request.method, request.path]
-        query = convert(dict(request.query), endpoint.query, "")
-        body: Any = request.body
-        if endpoint.body not in (None, dict):
-            body = convert({} if body is None else body, endpoint.body, "")
-        try:
-            answer = await endpoint.call(Call(request.at, query, body))
-        except ProblemError as error:
-            raise error_of(error.problem) from None
-        if isinstance(answer, Text):
-            return answer.text
-        if isinstance(answer, Stream):
-            return b"".join([piece async for piece in answer.pieces])
-        return answer
+        if self._calls is None:
+            from mockbroker.api.calls import Calls
+
+            self._calls = Calls(self.server)
+        return await self._calls.answer(request)
 
     def bootstrap(self, listener: str | None) -> str:
         return self.server.bootstrap(self._listener(listener))

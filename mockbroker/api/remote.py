@@ -12,7 +12,8 @@ from mockbroker.admin.v1.endpoint import JSON, by_key
 from mockbroker.admin.v1.endpoints import endpoints
 from mockbroker.admin.v1.problems import Problem
 from mockbroker.api.http import TIMEOUT_S, HttpClient, RefusedError, UnreachableError
-from mockbroker.api.transport import ClusterError, Request, error_of
+from mockbroker.api.problems import error_of
+from mockbroker.api.transport import ClusterError, Request
 from mockbroker.core.validation import nearest, to_data
 from mockbroker.core.views.brokers import BrokerView
 

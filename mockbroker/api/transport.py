@@ -6,13 +6,6 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from mockbroker.admin.v1.problems import Problem
-from mockbroker.core.errors import ActionError, ApiError
-from mockbroker.core.faults.errors import NameTakenError, UnknownNameError
-from mockbroker.core.journal.verify import JournalGapError
-from mockbroker.core.validation import ValidationError
-from mockbroker_protocol import ErrorCode
-
 T = TypeVar("T")
 
 
@@ -38,7 +31,9 @@ class Transport(Protocol):
     """The way to a cluster for code that blocks."""
 
     def request(self, request: Request) -> Any:
-        """The answer as the endpoint's struct, a text, or bytes. Raises what `error_of` returns."""
+        """The answer as the endpoint's struct, a text, or bytes. Raises what `problems.error_of`
+        returns.
+        """
         ...
 
     def bootstrap(self, listener: str | None) -> str:
@@ -130,29 +125,3 @@ def _asyncio_event() -> tuple[Callable[[], None], Callable[[], Any]]:
             return
 
     return wake, event.wait
-
-
-def error_of(problem: Problem) -> Exception:
-    """The exception of a problem, the same for every transport."""
-    detail = problem.detail
-    if problem.error:
-        return ApiError(ErrorCode[problem.error], detail)
-    match problem.title:
-        case "not valid":
-            prefix = f"{problem.field}: "
-            reason = detail.removeprefix(prefix) if problem.field else detail
-            return ValidationError(problem.field, reason)
-        case "timeout":
-            return TimeoutError(detail)
-        case "impossible":
-            return ActionError(detail)
-        case "journal gap":
-            return JournalGapError(detail)
-        case "not found":
-            return UnknownNameError(detail)
-        case "the name is taken":
-            return NameTakenError(detail)
-        case "no journal":
-            return RuntimeError(f"this cluster keeps no journal: {detail}")
-        case _:
-            return ClusterError(f"{problem.title}: {detail}" if problem.title else detail)

@@ -93,7 +93,7 @@ async def test_names_that_do_not_exist_get_the_nearest_one(kafka: Any) -> None:
         await kafka.broker(9).state
     with pytest.raises(ValidationError, match='did you mean "stop_broker"'):
         await kafka.act("stop_brokr", node=1)
-    with pytest.raises(ValidationError, match='match.apii: unknown field; did you mean "api"'):
+    with pytest.raises(ValidationError, match=r'match\.apii: unknown field; did you mean "api"'):
         await kafka.faults.add(match={"apii": 3}, do={"drop_reply": {}})
     with pytest.raises(TypeError, match='did you mean "topic"'):
         await kafka.faults.drop_reply(topik="orders")
@@ -123,7 +123,7 @@ async def test_what_does_not_settle_is_told(kafka: Any) -> None:
     await kafka.topic("replicated").create(assignments={0: [1, 2]})
     await kafka.broker(2).stop()
     with pytest.raises(
-        AssertionError, match="not at rest in 10 ms: .*replicated-0: broker 2 is not in sync"
+        AssertionError, match=r"not at rest in 10 ms: .*replicated-0: broker 2 is not in sync"
     ):
         await kafka.settle(timeout_s=0.01)
 

@@ -18,7 +18,7 @@ from tests.cli.conftest import Run
 @pytest.fixture(autouse=True)
 def topic(request: pytest.FixtureRequest) -> None:
     if "on_cluster" in request.fixturenames:
-        request.getfixturevalue("mock_kafka").create_topic("t", 3)
+        request.getfixturevalue("mock_kafka").topic("t").create(3)
 
 
 def values(mock_kafka: Cluster) -> list[bytes | None]:

@@ -1,4 +1,4 @@
-"""A cluster."""
+"""A cluster. Its handles are imported at their first use, for a fast start."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mockbroker.admin.v1.cluster import ConnectionView
 from mockbroker.api.aio.actions import AsyncClusterActions
-from mockbroker.api.aio.builders import AsyncFaults
-from mockbroker.api.aio.clock import AsyncClock
 from mockbroker.api.aio.handle import ACTION_WAIT_S
-from mockbroker.api.aio.journal import AsyncJournal
-from mockbroker.api.aio.members import AsyncBroker, AsyncGroup, AsyncTransaction
-from mockbroker.api.aio.topics import EXPECT_TIMEOUT_S, AsyncPartition, AsyncTopic
 from mockbroker.api.snapshot import Snapshot
-from mockbroker.core.snapshot.restore import KEEP, Producers
-from mockbroker.core.views.brokers import BrokerView
-from mockbroker.core.views.groups import GroupView, LagView
-from mockbroker.core.views.stored import StoredRecord
-from mockbroker.core.views.topics import PartitionView, StoredProducerView, TopicView
-from mockbroker.core.views.transactions import OpenTransactionView, TransactionView
 
 if TYPE_CHECKING:
+    from mockbroker.admin.v1.cluster import ConnectionView
+    from mockbroker.api.aio.builders import AsyncFaults
+    from mockbroker.api.aio.clock import AsyncClock
+    from mockbroker.api.aio.journal import AsyncJournal
+    from mockbroker.api.aio.members import AsyncBroker, AsyncGroup, AsyncTransaction
+    from mockbroker.api.aio.topics import AsyncPartition, AsyncTopic
     from mockbroker.api.audit import Audit
+    from mockbroker.core.snapshot.restore import Producers
+    from mockbroker.core.views.brokers import BrokerView
+    from mockbroker.core.views.groups import GroupView, LagView
+    from mockbroker.core.views.stored import StoredRecord
+    from mockbroker.core.views.topics import PartitionView, StoredProducerView, TopicView
+    from mockbroker.core.views.transactions import OpenTransactionView, TransactionView
 
+# How long `expect_records` waits, in real time, before it fails.
+EXPECT_TIMEOUT_S = 30.0
 # How long `settle` waits, in real time, before it fails.
 SETTLE_TIMEOUT_S = 30.0
 
@@ -54,37 +56,53 @@ class AsyncCluster(AsyncClusterActions):
 
     def topic(self, name: str) -> AsyncTopic:
         """A topic, which need not exist yet."""
+        from mockbroker.api.aio.topics import AsyncTopic
+
         return AsyncTopic(self._transport, name)
 
     def partition(self, topic: str, index: int) -> AsyncPartition:
         """A partition."""
+        from mockbroker.api.aio.topics import AsyncPartition
+
         return AsyncPartition(self._transport, topic, index)
 
     def broker(self, node_id: int) -> AsyncBroker:
         """A broker."""
+        from mockbroker.api.aio.members import AsyncBroker
+
         return AsyncBroker(self._transport, node_id)
 
     def group(self, group_id: str) -> AsyncGroup:
         """A group, which need not exist yet."""
+        from mockbroker.api.aio.members import AsyncGroup
+
         return AsyncGroup(self._transport, group_id)
 
     def transaction(self, transactional_id: str) -> AsyncTransaction:
         """A transactional id, which need not exist yet."""
+        from mockbroker.api.aio.members import AsyncTransaction
+
         return AsyncTransaction(self._transport, transactional_id)
 
     @property
     def clock(self) -> AsyncClock:
         """The cluster's clock: freeze it, change its rate, advance it."""
+        from mockbroker.api.aio.clock import AsyncClock
+
         return AsyncClock(self._transport)
 
     @property
     def faults(self) -> AsyncFaults:
         """The rules by which this cluster breaks: add, wait for, explain and clear them."""
+        from mockbroker.api.aio.builders import AsyncFaults
+
         return AsyncFaults(self._transport)
 
     @property
     def journal(self) -> AsyncJournal:
         """Everything that happened: look back, wait for it, assert it."""
+        from mockbroker.api.aio.journal import AsyncJournal
+
         return AsyncJournal(self._transport)
 
     # -- views -------------------------------------------------------------------------------------
@@ -201,7 +219,7 @@ class AsyncCluster(AsyncClusterActions):
         view = await self._ask("POST", "/v1/snapshot", body={"name": chosen})
         return Snapshot(view.name, view.taken_ms)
 
-    async def restore(self, snapshot: Snapshot | str, *, producers: Producers = KEEP) -> None:
+    async def restore(self, snapshot: Snapshot | str, *, producers: Producers = "keep") -> None:
         """Let the cluster be as it was when the snapshot was taken, as often as you like.
 
         Connections stay open, faults and the journal are cleared, the clock does not go back.

@@ -60,7 +60,8 @@ def peer(request: pytest.FixtureRequest) -> Iterator[Nodes]:
 
         with Cluster(brokers=3, node_ids=[1, 2, 3], configs=CONFIGS) as kafka:
             kill = lambda node: kafka.broker(node).stop(how="unclean")  # noqa: E731
-            yield Nodes("mockbroker", kafka.bootstrap_servers, 3, kill, lambda node: kafka.broker(node).start())
+            start = lambda node: kafka.broker(node).start()  # noqa: E731
+            yield Nodes("mockbroker", kafka.bootstrap_servers, 3, kill, start)
 
 
 @dataclass

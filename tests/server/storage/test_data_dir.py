@@ -26,7 +26,7 @@ from tests.support.waiting import wait_until
 def cluster(directory: Path, **options: object) -> Cluster:
     """One broker with topic t; options of `ServerConfig` beside those of `Cluster`."""
     made = Cluster(brokers=1, topics={"t": 1}, data_dir=directory)
-    made.config = dataclasses.replace(made.config, **options)  # type: ignore[arg-type]
+    made._config = dataclasses.replace(made.config, **options)  # type: ignore[arg-type]
     return made
 
 
@@ -290,7 +290,7 @@ def test_secured_connections_wait_for_the_disk_as_well(tmp_path, monkeypatch):
     options = {"security_protocol": "SASL_PLAINTEXT", "users": {"alice": "secret"}}
     for count in (1, 2):
         kafka = Cluster(brokers=1, topics={"t": 1}, data_dir=tmp_path / "data", **options)
-        kafka.config = dataclasses.replace(kafka.config, sync=True)
+        kafka._config = dataclasses.replace(kafka.config, sync=True)
         with kafka:
             before = len(synced)
             login = {"sasl_mechanisms": "PLAIN", "sasl_username": "alice"}

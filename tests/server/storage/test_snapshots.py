@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 
 from mockbroker import Cluster
 from mockbroker.client import Client
+from mockbroker.core.validation import ValidationError
 from mockbroker.server.config import SeedRecord, ServerError, TopicSpec
 from mockbroker.server.storage.snapshot_files import FILE
 from tests.support.librdkafka import Delivery, flush, settings, values
@@ -212,7 +213,9 @@ def test_a_transactional_producer_resumes_under_its_epoch(kafka, lost):
 
 def test_only_keep_and_resume_are_known(kafka):
     snapshot = kafka.snapshot()
-    with pytest.raises(ServerError, match="are to 'keep' or 'resume', not 'bump'"):
+    with pytest.raises(
+        ValidationError, match="'bump' is not allowed here; known are: keep, resume"
+    ):
         kafka.restore(snapshot, producers="bump")
 
 
@@ -254,11 +257,11 @@ def test_a_directory_that_cannot_be_loaded_changes_nothing(kafka, tmp_path):
 
 def test_a_snapshot_of_another_release_changes_nothing(kafka):
     kafka.clock.advance("1h")
-    snapshot = kafka.snapshot()
+    image = kafka.call(lambda _: kafka.server.snapshots.take())
     with Cluster(brokers=1, topics={"own": 1}, kafka_version="3.9") as other:
         before = other.call(lambda core: core.runtime.now_ms())
         with pytest.raises(ServerError, match=r"plays Kafka 4\.3; this one plays 3\.9"):
-            other.restore(snapshot)
+            other.call(lambda _: other.server.snapshots.restore(image, "keep"))
         assert other.call(lambda core: core.runtime.now_ms()) < before + 3_000_000
         assert other.call(lambda core: list(core.topics)) == ["own"]
 

@@ -1,0 +1,40 @@
+"""Calls of endpoints in the cluster's own run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mockbroker.admin.v1.api import OwnRunApi
+from mockbroker.admin.v1.endpoint import Call, Stream, Text, by_key
+from mockbroker.admin.v1.endpoints import endpoints
+from mockbroker.admin.v1.problems import ProblemError
+from mockbroker.api.problems import error_of
+from mockbroker.api.transport import Request
+from mockbroker.core.validation import convert
+
+if TYPE_CHECKING:
+    from mockbroker.server.cluster_server import ClusterServer
+
+
+class Calls:
+    """The endpoints of one cluster."""
+
+    def __init__(self, server: ClusterServer) -> None:
+        self._endpoints = by_key(endpoints(OwnRunApi(server)))
+
+    async def answer(self, request: Request) -> Any:
+        """The endpoint's answer; of a text or a stream its content."""
+        endpoint = self._endpoints[request.method, request.path]
+        query = convert(dict(request.query), endpoint.query, "")
+        body: Any = request.body
+        if endpoint.body not in (None, dict):
+            body = convert({} if body is None else body, endpoint.body, "")
+        try:
+            answer = await endpoint.call(Call(request.at, query, body))
+        except ProblemError as error:
+            raise error_of(error.problem) from None
+        if isinstance(answer, Text):
+            return answer.text
+        if isinstance(answer, Stream):
+            return b"".join([piece async for piece in answer.pieces])
+        return answer
