@@ -23,7 +23,7 @@ from mockbroker.core import validation as cv
 from mockbroker.core.actions import ACTIONS
 from mockbroker.core.actions.registry import Action
 from mockbroker.core.faults.effects.table import EFFECTS
-from mockbroker.core.faults.rules import EntryData, Match, PlanData, RuleData, When
+from mockbroker.core.faults.rules import Match, PlanData, RuleData, TimelineEntryData, When
 from mockbroker.core.journal.filters import Filter
 
 API = Path(__file__).resolve().parents[2] / "mockbroker" / "api"
@@ -167,7 +167,7 @@ def types_module() -> str:
         "EffectsDict", {**effects, **actions}, "Effects and actions by their names."
     )
     names.struct(RuleData, "RuleDict")
-    names.struct(EntryData, "TimelineEntryDict")
+    names.struct(TimelineEntryData)
     names.struct(PlanData, "PlanDict")
     names.struct(Filter, "EventFilter")
     fields = {
@@ -294,7 +294,8 @@ def actions_module() -> str:
     return (
         f'"""The actions of each handle as its methods.\n\n{NOTE}\n"""\n\n'
         "from __future__ import annotations\n\n"
-        "from collections.abc import Mapping, Sequence\nfrom typing import TYPE_CHECKING, Literal\n\n"
+        "from collections.abc import Mapping, Sequence\n"
+        "from typing import TYPE_CHECKING, Literal\n\n"
         f"from mockbroker.api.aio.handle import AsyncHandle\n{imports}\n"
         f"if TYPE_CHECKING:\n    from mockbroker.api.types import {dicts}\n\n\n"
         + "\n\n\n".join(classes)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from mockbroker.api.aio.cluster import AsyncCluster
 from mockbroker.api.blocking.cluster import BlockingCluster
+from mockbroker.api.options import ClusterOptions, server_config
 from mockbroker.api.transport import AwaitedTransport
-from mockbroker.core.journal.journal import BYTES_MAX as JOURNAL_BYTES_MAX
-from mockbroker.core.journal.reader_positions import Overflow
-from mockbroker.server.config import ListenerSpec, ServerConfig, TopicSpec
+from mockbroker.server.config import ServerConfig
 from mockbroker.server.network.socket_server import Trace
 
 if TYPE_CHECKING:
@@ -58,46 +57,11 @@ class Cluster(BlockingCluster):
     def __init__(
         self,
         *,
-        brokers: int = 3,
-        node_ids: Sequence[int] | None = None,
-        racks: Sequence[str | None] | None = None,
-        topics: Mapping[str, int] | Sequence[TopicSpec] | None = None,
-        configs: Mapping[str, str | int] | None = None,
-        listeners: Sequence[ListenerSpec] | None = None,
-        kafka_version: str = "4.3",
-        strict: bool = False,
-        seed: int | None = None,
-        security_protocol: str = "PLAINTEXT",
-        users: Mapping[str, str] | None = None,
-        allow_unsigned_tokens: bool = False,
-        journal_bytes: int = JOURNAL_BYTES_MAX,
-        journal_overflow: Overflow = "block",
-        journal_hops: bool = False,
-        data_dir: str | Path | None = None,
         journal_dir: str | Path | None = None,
         trace: Trace | None = None,
+        **options: Unpack[ClusterOptions],
     ) -> None:
-        if not listeners:
-            listeners = [ListenerSpec(security_protocol, security_protocol=security_protocol)]
-        if isinstance(topics, Mapping):
-            topics = [TopicSpec(name, partitions) for name, partitions in topics.items()]
-        self._config: ServerConfig | None = ServerConfig(
-            brokers=brokers,
-            node_ids=node_ids,
-            racks=racks,
-            listeners=tuple(listeners),
-            topics=list(topics or ()),
-            configs={name: str(value) for name, value in (configs or {}).items()},
-            kafka_version=kafka_version,
-            strict=strict,
-            seed=seed,
-            users=users or {},
-            allow_unsigned_tokens=allow_unsigned_tokens,
-            journal_bytes=journal_bytes,
-            journal_overflow=journal_overflow,
-            journal_hops=journal_hops,
-            data_dir=None if data_dir is None else Path(data_dir),
-        )
+        self._config: ServerConfig | None = server_config(**options)
         self._trace = trace
         self._journal_dir = None if journal_dir is None else Path(journal_dir)
         self._thread: ClusterThread | None = None

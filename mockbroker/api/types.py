@@ -10,9 +10,9 @@ from typing import Literal, Required, TypedDict
 
 
 class ErrorDict(TypedDict, total=False):
-    """The request is answered with an error before anything of it is applied. With `topic` or
-    `partition` in the match, only for those partitions; the others are served. So it is with
-    `group` and `transactional_id`, where a request names several.
+    """The request is answered with an error and not applied. With `topic` or `partition` in the
+    match, the error is for those partitions; the others are served. With `group` or
+    `transactional_id`, the same holds for a request that names several.
     """
 
     code: Required[str | int]
@@ -20,8 +20,8 @@ class ErrorDict(TypedDict, total=False):
 
 
 class RecordErrorsDict(TypedDict, total=False):
-    """Single records of a batch are refused (KIP-467), and with them all of the batch. `records`
-    are places in the batch, from 0.
+    """Single records of a batch are refused (KIP-467), and the batch with them. `records` are
+    positions in the batch, from 0.
     """
 
     records: Required[Sequence[int]]
@@ -30,18 +30,18 @@ class RecordErrorsDict(TypedDict, total=False):
 
 
 class ErrorAfterDict(TypedDict, total=False):
-    """The request is applied, and answered with an error as if it were not."""
+    """The request is applied and answered with an error as if it were not."""
 
     code: Required[str | int]
     message: str | None
 
 
 class DropRequestDict(TypedDict, total=False):
-    """The request is never applied and never answered; the connection stays."""
+    """The request is neither applied nor answered; the connection stays open."""
 
 
 class DropReplyDict(TypedDict, total=False):
-    """The request is applied; its answer is never sent. Then the connection stays (`keep`), is
+    """The request is applied; its answer is not sent. Then the connection stays open (`keep`), is
     closed (`close`: FIN) or reset (`reset`: RST).
     """
 
@@ -49,16 +49,15 @@ class DropReplyDict(TypedDict, total=False):
 
 
 class CloseDict(TypedDict, total=False):
-    """The connection ends instead of an answer: before the request is applied, or after."""
+    """The connection is closed instead of an answer, before or after the request is applied."""
 
     how: Literal["fin", "rst"]
     phase: Literal["before", "after"]
 
 
 class DelayDict(TypedDict, total=False):
-    """Wait before the request is applied, or between applying and answering. A fixed time (`by`),
-    one out of `uniform` [low, high], or `lognormal`; the random ones come from the rule's own
-    stream.
+    """Wait before the request is applied, or before the answer is sent. A fixed time (`by`), one
+    out of `uniform` [low, high], or `lognormal`. Random times come from the rule's own stream.
     """
 
     by: int | str | None
@@ -68,15 +67,15 @@ class DelayDict(TypedDict, total=False):
 
 
 class LognormalDict(TypedDict, total=False):
-    """A delay of which half are shorter than the median, with a long tail for a large sigma."""
+    """A random delay with this median. A large sigma gives a long tail."""
 
     median: Required[int | str]
     sigma: float
 
 
 class HoldDict(TypedDict, total=False):
-    """A breakpoint: the request waits before it is applied, or its answer before it is sent.
-    Somebody lets it go on, edits, answers, drops or closes it; `at_most` lets it go by itself.
+    """A breakpoint: the request waits before it is applied, or the answer before it is sent. A
+    test releases, edits, answers, drops or closes it. `at_most` releases it after a time.
     """
 
     phase: Literal["before", "after"]
@@ -84,8 +83,8 @@ class HoldDict(TypedDict, total=False):
 
 
 class ThrottleDict(TypedDict, total=False):
-    """`throttle_time_ms` in the answer; with `mute` the client is then really not listened to for
-    that long, as a broker does with a client over its quota (KIP-219).
+    """Sets `throttle_time_ms` in the answer. With `mute` the broker does not read from the client
+    for that time, as with a client over its quota (KIP-219).
     """
 
     by: Required[int | str]
@@ -104,8 +103,8 @@ class RewriteDict(TypedDict, total=False):
 
 
 class SlowDict(TypedDict, total=False):
-    """The answer leaves in slices of `slice_bytes`, at so many bytes a second or with a pause
-    between two slices. Unless told, a slice is what leaves in 100 ms, but 1024 bytes at most.
+    """The answer is sent in slices of `slice_bytes`, at `bytes_per_s` or with a `pause` after each
+    slice. By default a slice takes 100 ms, and has at most 1024 bytes.
     """
 
     bytes_per_s: int | None
@@ -115,7 +114,7 @@ class SlowDict(TypedDict, total=False):
 
 class TruncateReplyDict(TypedDict, total=False):
     """Only the first `bytes` of the answer are sent, or a `fraction`, under its full size. Then
-    the connection is closed or reset, or kept, and the client waits for the rest.
+    the connection is closed or reset. With `keep` the client waits for the rest.
     """
 
     fraction: float
@@ -124,9 +123,9 @@ class TruncateReplyDict(TypedDict, total=False):
 
 
 class CorruptReplyDict(TypedDict, total=False):
-    """The frame of the answer is damaged. `wrong_size` says some bytes more than follow,
-    `wrong_correlation_id` answers another request, `bit_flips` turns `count` bits behind the
-    correlation id, `garbage` puts noise there, `oversize` announces 2 GiB.
+    """The frame of the answer is damaged. `wrong_size` announces more bytes than follow.
+    `wrong_correlation_id` has the id of another request. `bit_flips` inverts `count` bits behind
+    the correlation id. `garbage` replaces them by noise. `oversize` announces 2 GiB.
     """
 
     how: Required[Literal["wrong_size", "wrong_correlation_id", "bit_flips", "garbage", "oversize"]]
@@ -134,9 +133,8 @@ class CorruptReplyDict(TypedDict, total=False):
 
 
 class CorruptBatchDict(TypedDict, total=False):
-    """The first batch of each partition is damaged, in the answer of a Fetch, or on its way in
-    with a Produce: its checksum, its magic, its codec, or its record count (with a right
-    checksum).
+    """The first batch of each partition is damaged, in the answer to a Fetch or in a Produce: its
+    checksum, magic, codec, or record count (with a valid checksum).
     """
 
     how: Literal["crc", "magic", "codec", "count"]
@@ -149,22 +147,22 @@ class DuplicateReplyDict(TypedDict, total=False):
 
 
 class ReorderRepliesDict(TypedDict, total=False):
-    """The answer is sent after that of the next request on the connection, if that comes within
-    `patience`.
+    """The answer is sent after the answer to the connection's next request, if that request
+    arrives within `patience`.
     """
 
     patience: int | str
 
 
 class DuplicateRecordsDict(TypedDict, total=False):
-    """Every batch of a Fetch comes `times` times, under the same offsets."""
+    """Every batch of a Fetch is sent `times` times, with the same offsets."""
 
     times: int
 
 
 class HideRecordsDict(TypedDict, total=False):
-    """Records are missing from a Fetch, as if they had been compacted away: those at `offsets`, or
-    every k-th offset; without either all of them. The log keeps them.
+    """Records are missing from a Fetch, as if compacted: those at `offsets`, or every k-th offset;
+    without either, all. The log keeps them.
     """
 
     offsets: Sequence[int] | None
@@ -172,20 +170,20 @@ class HideRecordsDict(TypedDict, total=False):
 
 
 class RefuseConnectionDict(TypedDict, total=False):
-    """The connection is accepted and ended at once; a broker that is stopped refuses for good."""
+    """The connection is accepted and closed at once. A stopped broker refuses them instead."""
 
     how: Literal["fin", "rst"]
 
 
 class FailReauthenticationDict(TypedDict, total=False):
-    """The next time the client proves itself on an open connection (KIP-368), it is refused."""
+    """The next reauthentication on an open connection (KIP-368) is refused."""
 
     message: str
 
 
 class ExpireCredentialDict(TypedDict, total=False):
-    """A SASL `session` has run out: the connection's next request is refused by its close, unless
-    it renews the session. Or a broker's `certificate` has: new TLS connections see an old one.
+    """A SASL `session` expires: the connection is closed at its next request, unless that is a
+    reauthentication. Or a broker's `certificate` expires: new TLS connections get an expired one.
     """
 
     what: Literal["session", "certificate"]
@@ -201,14 +199,14 @@ class FalsifyMetadataDict(TypedDict, total=False):
     leader: int | None
     leader_epoch: int | None
     stale_epochs: int | None
-    address: AddressDict | None
+    address: BrokerAddressDict | None
     hide_broker: int | None
     error: str | int | None
     controller: int | None
 
 
-class AddressDict(TypedDict, total=False):
-    """Where a broker is said to be."""
+class BrokerAddressDict(TypedDict, total=False):
+    """A false address of a broker."""
 
     node: Required[int]
     host: str | None
@@ -216,7 +214,7 @@ class AddressDict(TypedDict, total=False):
 
 
 class ObserveDict(TypedDict, total=False):
-    """Nothing but a hit, to be counted and waited for."""
+    """No effect but the hit, which can be counted and waited for."""
 
 
 class StopBrokerDict(TypedDict, total=False):
@@ -611,7 +609,7 @@ class EffectsDict(TypedDict, total=False):
 
 
 class RuleDict(TypedDict, total=False):
-    """A rule: which requests, when, and what is done to them."""
+    """A rule: which requests, when, and the effects."""
 
     name: str | None
     match: MatchDict
@@ -622,14 +620,12 @@ class RuleDict(TypedDict, total=False):
 
 
 class MatchDict(TypedDict, total=False):
-    """What a request has to be; all conditions that are given must hold. Texts are globs, or RE2
-    expressions between slashes; a list means any of its items. With `topic`, `topic_id` and
-    `partition` the rule is for those partitions of the request that fit. A request may name
-    several groups, members, transactional ids or producers: one has to fit, and of several groups
-    or transactional ids the rule is for those that do. A rule is for clients' requests, unless it
-    says `between_brokers: true`, or which broker sends the request (`from_broker`) or gets it
-    (`to_broker`): then it is for hops, the requests that brokers send each other, and for no
-    others.
+    """Conditions on a request; all must hold. Texts are globs, or RE2 expressions between slashes;
+    a list matches any of its items. With `topic`, `topic_id` and `partition` the rule is for the
+    matching partitions of the request. A request may name several groups, members, transactional
+    ids or producers: one must match. Of several groups or transactional ids the rule is for the
+    matching ones. A rule is for clients' requests. With `between_brokers: true`, `from_broker`
+    (the sender) or `to_broker` (the receiver) it is for hops only, the requests between brokers.
     """
 
     api: str | int | Sequence[str | int] | None
@@ -659,53 +655,53 @@ class MatchDict(TypedDict, total=False):
 
 
 class NthConnectionDict(TypedDict, total=False):
-    """The n-th connection, from 1, of those that the rule's other conditions hold for."""
+    """The n-th connection, from 1, of those that meet the other conditions."""
 
     nth: Required[int]
 
 
-class StateDict(TypedDict, total=False):
-    """What a group, a transaction or a broker has to be in; all that are given. Groups: Empty,
-    PreparingRebalance, CompletingRebalance, Stable, Dead, and those of the new protocol;
-    transactions: Empty, Ongoing, PrepareCommit and so on, as DescribeTransactions has it.
+class StateConditionDict(TypedDict, total=False):
+    """The required states of a group, a transaction or a broker. Groups: Empty,
+    PreparingRebalance, CompletingRebalance, Stable, Dead, and those of KIP-848. Transactions:
+    Empty, Ongoing, PrepareCommit and the other states of DescribeTransactions.
     """
 
-    group: GroupStateDict | None
-    transaction: TransactionStateDict | None
-    broker: BrokerStateDict | None
+    group: GroupConditionDict | None
+    transaction: TransactionConditionDict | None
+    broker: BrokerConditionDict | None
 
 
-class GroupStateDict(TypedDict, total=False):
-    """The fields of `GroupStateDict`."""
-
-    id: Required[str]
-    state: Required[str]
-
-
-class TransactionStateDict(TypedDict, total=False):
-    """The fields of `TransactionStateDict`."""
+class GroupConditionDict(TypedDict, total=False):
+    """The fields of `GroupConditionDict`."""
 
     id: Required[str]
     state: Required[str]
 
 
-class BrokerStateDict(TypedDict, total=False):
-    """The fields of `BrokerStateDict`."""
+class TransactionConditionDict(TypedDict, total=False):
+    """The fields of `TransactionConditionDict`."""
+
+    id: Required[str]
+    state: Required[str]
+
+
+class BrokerConditionDict(TypedDict, total=False):
+    """The fields of `BrokerConditionDict`."""
 
     node: Required[int]
     state: Required[Literal["running", "paused", "stopped", "fenced"]]
 
 
 class BarrierDict(TypedDict, total=False):
-    """Another rule that has to hold a request just now, or to have fired `hits` times."""
+    """Another rule that must hold a request at present, or must have fired `hits` times."""
 
     rule: Required[str]
     hits: int | None
 
 
-class StepDict(TypedDict, total=False):
-    """A step of a scenario, which begins at "start": what it has to be at, and where a hit leads.
-    Scenarios have names; one without is that of the plan.
+class ScenarioStepDict(TypedDict, total=False):
+    """A step of a scenario: `at` is the required step, `then` the step after a hit. A scenario
+    begins at "start". Its default name is that of the plan.
     """
 
     at: str | None
@@ -713,7 +709,7 @@ class StepDict(TypedDict, total=False):
     scenario: str
 
 
-class TimelineEntryDict(TypedDict, total=False):
+class TimelineEntryDataDict(TypedDict, total=False):
     """Actions at a time after the plan was added, or after the first hit of a rule."""
 
     at: int | str
@@ -727,15 +723,7 @@ class PlanDict(TypedDict, total=False):
     name: str | None
     seed: int
     rules: Sequence[RuleDict]
-    timeline: Sequence[EntryDataDict]
-
-
-class EntryDataDict(TypedDict, total=False):
-    """Actions at a time after the plan was added, or after the first hit of a rule."""
-
-    at: int | str
-    after: str
-    do: Required[ActionsDict]
+    timeline: Sequence[TimelineEntryDataDict]
 
 
 class EventFilter(TypedDict, total=False):
@@ -823,17 +811,17 @@ class Conditions(TypedDict, total=False):
     until: int | str | None
     after_offset: int | None
     after_records: int | None
-    state: StateDict | None
+    state: StateConditionDict | None
     barrier: BarrierDict | str | None
-    step: StepDict | str | None
+    step: ScenarioStepDict | str | None
     name: str | None
     priority: int
     tags: Sequence[str]
 
 
-# The connection is accepted, and then nothing is said: neither TLS, nor SASL, nor Kafka. `at` the
-# TLS handshake (on a listener without TLS: at the first byte) or the SASL one; for a time, after
-# which it goes on, or for ever.
+# The connection is accepted, and the broker stays silent: no TLS, no SASL, no Kafka. `at` is the
+# TLS handshake (on a listener without TLS: the first byte) or the SASL handshake. Without a time
+# the broker stays silent for ever.
 StallHandshakeDict = TypedDict(
     "StallHandshakeDict",
     {
@@ -857,10 +845,10 @@ FalsifyApiVersionsDict = TypedDict(
 )
 
 
-# Which of the matching requests the rule fires for. First come the gates: `from`, `until`,
-# `after_offset`, `after_records`, `state`, `barrier`, `step`. What passes them is counted, from 1:
-# the first `skip` are let go, then `nth` and `every` choose by number (of those left), then
-# `probability`; `times` bounds the hits.
+# The matching requests that the rule fires for. The first conditions are `from`, `until`,
+# `after_offset`, `after_records`, `state`, `barrier` and `step`. Requests that meet these are
+# counted, from 1. The first `skip` pass; `nth` and `every` select by number among the rest, then
+# `probability`. `times` limits the hits.
 WhenDict = TypedDict(
     "WhenDict",
     {
@@ -873,9 +861,9 @@ WhenDict = TypedDict(
         "until": int | str | None,
         "after_offset": int | None,
         "after_records": int | None,
-        "state": StateDict | None,
+        "state": StateConditionDict | None,
         "barrier": BarrierDict | str | None,
-        "step": StepDict | str | None,
+        "step": ScenarioStepDict | str | None,
     },
     total=False,
 )

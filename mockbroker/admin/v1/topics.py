@@ -239,7 +239,7 @@ def _alter(cluster: Cluster, name: str, wanted: AlterTopic) -> TopicView:
     if changes:  # before anything changes
         alter_incrementally(cluster, broker, resource, changes, validate_only=True)
     if wanted.partitions is not None:
-        cluster.add_partitions(topic, wanted.partitions)
+        cluster.topic_control.add_partitions(topic, wanted.partitions)
     if changes:
         alter_incrementally(cluster, broker, resource, changes, validate_only=False)
     return topic_view(topic_of(cluster, name))

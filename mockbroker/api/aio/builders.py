@@ -12,7 +12,7 @@ from typing import Literal, Unpack
 
 from mockbroker.api.aio.faults import AsyncFaultPlan, AsyncRules
 from mockbroker.api.conditions import rule_of
-from mockbroker.api.types import AddressDict, Conditions, LognormalDict
+from mockbroker.api.types import BrokerAddressDict, Conditions, LognormalDict
 
 
 class AsyncFaults(AsyncRules):
@@ -25,10 +25,11 @@ class AsyncFaults(AsyncRules):
     async def error(
         self, code: str | int, *, message: str | None = None, **conditions: Unpack[Conditions]
     ) -> AsyncFaultPlan:
-        """The request is answered with an error before anything of it is applied.
+        """The request is answered with an error and not applied.
 
-        With `topic` or `partition` in the match, only for those partitions; the others are served.
-        So it is with `group` and `transactional_id`, where a request names several.
+        With `topic` or `partition` in the match, the error is for those partitions; the others are
+        served. With `group` or `transactional_id`, the same holds for a request that names
+        several.
         """
         return await self.add(rule_of("error", {"code": code, "message": message}, conditions))
 
@@ -40,9 +41,9 @@ class AsyncFaults(AsyncRules):
         message: str = "This record was refused by a rule.",
         **conditions: Unpack[Conditions],
     ) -> AsyncFaultPlan:
-        """Single records of a batch are refused (KIP-467), and with them all of the batch.
+        """Single records of a batch are refused (KIP-467), and the batch with them.
 
-        `records` are places in the batch, from 0.
+        `records` are positions in the batch, from 0.
         """
         return await self.add(
             rule_of(
@@ -53,20 +54,20 @@ class AsyncFaults(AsyncRules):
     async def error_after(
         self, code: str | int, *, message: str | None = None, **conditions: Unpack[Conditions]
     ) -> AsyncFaultPlan:
-        """The request is applied, and answered with an error as if it were not."""
+        """The request is applied and answered with an error as if it were not."""
         return await self.add(
             rule_of("error_after", {"code": code, "message": message}, conditions)
         )
 
     async def drop_request(self, **conditions: Unpack[Conditions]) -> AsyncFaultPlan:
-        """The request is never applied and never answered; the connection stays."""
+        """The request is neither applied nor answered; the connection stays open."""
         return await self.add(rule_of("drop_request", {}, conditions))
 
     async def drop_reply(
         self, then: Literal["keep", "close", "reset"] = "keep", **conditions: Unpack[Conditions]
     ) -> AsyncFaultPlan:
-        """The request is applied; its answer is never sent. Then the connection stays (`keep`), is
-        closed (`close`: FIN) or reset (`reset`: RST).
+        """The request is applied; its answer is not sent. Then the connection stays open (`keep`),
+        is closed (`close`: FIN) or reset (`reset`: RST).
         """
         return await self.add(rule_of("drop_reply", {"then": then}, conditions))
 
@@ -77,7 +78,7 @@ class AsyncFaults(AsyncRules):
         phase: Literal["before", "after"] = "after",
         **conditions: Unpack[Conditions],
     ) -> AsyncFaultPlan:
-        """The connection ends instead of an answer: before the request is applied, or after."""
+        """The connection is closed instead of an answer, before or after the request is applied."""
         return await self.add(rule_of("close", {"how": how, "phase": phase}, conditions))
 
     async def delay(
@@ -89,9 +90,9 @@ class AsyncFaults(AsyncRules):
         phase: Literal["before", "after"] = "before",
         **conditions: Unpack[Conditions],
     ) -> AsyncFaultPlan:
-        """Wait before the request is applied, or between applying and answering.
+        """Wait before the request is applied, or before the answer is sent.
 
-        A fixed time (`by`), one out of `uniform` [low, high], or `lognormal`; the random ones come
+        A fixed time (`by`), one out of `uniform` [low, high], or `lognormal`. Random times come
         from the rule's own stream.
         """
         return await self.add(
@@ -109,17 +110,17 @@ class AsyncFaults(AsyncRules):
         at_most: int | str | None = None,
         **conditions: Unpack[Conditions],
     ) -> AsyncFaultPlan:
-        """A breakpoint: the request waits before it is applied, or its answer before it is sent.
+        """A breakpoint: the request waits before it is applied, or the answer before it is sent.
 
-        Somebody lets it go on, edits, answers, drops or closes it; `at_most` lets it go by itself.
+        A test releases, edits, answers, drops or closes it. `at_most` releases it after a time.
         """
         return await self.add(rule_of("hold", {"phase": phase, "at_most": at_most}, conditions))
 
     async def throttle(
         self, by: int | str, *, mute: bool = True, **conditions: Unpack[Conditions]
     ) -> AsyncFaultPlan:
-        """`throttle_time_ms` in the answer; with `mute` the client is then really not listened to
-        for that long, as a broker does with a client over its quota (KIP-219).
+        """Sets `throttle_time_ms` in the answer. With `mute` the broker does not read from the
+        client for that time, as with a client over its quota (KIP-219).
         """
         return await self.add(rule_of("throttle", {"by": by, "mute": mute}, conditions))
 
@@ -148,8 +149,10 @@ class AsyncFaults(AsyncRules):
         slice_bytes: int | None = None,
         **conditions: Unpack[Conditions],
     ) -> AsyncFaultPlan:
-        """The answer leaves in slices of `slice_bytes`, at so many bytes a second or with a pause
-        between two slices. Unless told, a slice is what leaves in 100 ms, but 1024 bytes at most.
+        """The answer is sent in slices of `slice_bytes`, at `bytes_per_s` or with a `pause` after
+        each slice.
+
+        By default a slice takes 100 ms, and has at most 1024 bytes.
         """
         return await self.add(
             rule_of(
@@ -169,7 +172,7 @@ class AsyncFaults(AsyncRules):
     ) -> AsyncFaultPlan:
         """Only the first `bytes` of the answer are sent, or a `fraction`, under its full size.
 
-        Then the connection is closed or reset, or kept, and the client waits for the rest.
+        Then the connection is closed or reset. With `keep` the client waits for the rest.
         """
         return await self.add(
             rule_of(
@@ -186,9 +189,9 @@ class AsyncFaults(AsyncRules):
     ) -> AsyncFaultPlan:
         """The frame of the answer is damaged.
 
-        `wrong_size` says some bytes more than follow, `wrong_correlation_id` answers another
-        request, `bit_flips` turns `count` bits behind the correlation id, `garbage` puts noise
-        there, `oversize` announces 2 GiB.
+        `wrong_size` announces more bytes than follow. `wrong_correlation_id` has the id of another
+        request. `bit_flips` inverts `count` bits behind the correlation id. `garbage` replaces
+        them by noise. `oversize` announces 2 GiB.
         """
         return await self.add(rule_of("corrupt_reply", {"how": how, "count": count}, conditions))
 
@@ -197,9 +200,8 @@ class AsyncFaults(AsyncRules):
         how: Literal["crc", "magic", "codec", "count"] = "crc",
         **conditions: Unpack[Conditions],
     ) -> AsyncFaultPlan:
-        """The first batch of each partition is damaged, in the answer of a Fetch, or on its way in
-        with a Produce: its checksum, its magic, its codec, or its record count (with a right
-        checksum).
+        """The first batch of each partition is damaged, in the answer to a Fetch or in a Produce:
+        its checksum, magic, codec, or record count (with a valid checksum).
         """
         return await self.add(rule_of("corrupt_batch", {"how": how}, conditions))
 
@@ -212,15 +214,15 @@ class AsyncFaults(AsyncRules):
     async def reorder_replies(
         self, patience: int | str = 1000, **conditions: Unpack[Conditions]
     ) -> AsyncFaultPlan:
-        """The answer is sent after that of the next request on the connection, if that comes
-        within `patience`.
+        """The answer is sent after the answer to the connection's next request, if that request
+        arrives within `patience`.
         """
         return await self.add(rule_of("reorder_replies", {"patience": patience}, conditions))
 
     async def duplicate_records(
         self, times_: int = 2, **conditions: Unpack[Conditions]
     ) -> AsyncFaultPlan:
-        """Every batch of a Fetch comes `times` times, under the same offsets."""
+        """Every batch of a Fetch is sent `times` times, with the same offsets."""
         return await self.add(rule_of("duplicate_records", {"times": times_}, conditions))
 
     async def hide_records(
@@ -230,8 +232,8 @@ class AsyncFaults(AsyncRules):
         every_: int | None = None,
         **conditions: Unpack[Conditions],
     ) -> AsyncFaultPlan:
-        """Records are missing from a Fetch, as if they had been compacted away: those at
-        `offsets`, or every k-th offset; without either all of them. The log keeps them.
+        """Records are missing from a Fetch, as if compacted: those at `offsets`, or every k-th
+        offset; without either, all. The log keeps them.
         """
         return await self.add(
             rule_of("hide_records", {"offsets": offsets, "every": every_}, conditions)
@@ -240,7 +242,7 @@ class AsyncFaults(AsyncRules):
     async def refuse_connection(
         self, how: Literal["fin", "rst"] = "rst", **conditions: Unpack[Conditions]
     ) -> AsyncFaultPlan:
-        """The connection is accepted and ended at once; a broker that is stopped refuses for good."""
+        """The connection is accepted and closed at once. A stopped broker refuses them instead."""
         return await self.add(rule_of("refuse_connection", {"how": how}, conditions))
 
     async def stall_handshake(
@@ -250,10 +252,10 @@ class AsyncFaults(AsyncRules):
         at: Literal["tls", "sasl"] = "tls",
         **conditions: Unpack[Conditions],
     ) -> AsyncFaultPlan:
-        """The connection is accepted, and then nothing is said: neither TLS, nor SASL, nor Kafka.
+        """The connection is accepted, and the broker stays silent: no TLS, no SASL, no Kafka.
 
-        `at` the TLS handshake (on a listener without TLS: at the first byte) or the SASL one; for
-        a time, after which it goes on, or for ever.
+        `at` is the TLS handshake (on a listener without TLS: the first byte) or the SASL
+        handshake. Without a time the broker stays silent for ever.
         """
         return await self.add(rule_of("stall_handshake", {"at": at, "for": for_}, conditions))
 
@@ -262,15 +264,15 @@ class AsyncFaults(AsyncRules):
         message: str = "Authentication failed during re-authentication",
         **conditions: Unpack[Conditions],
     ) -> AsyncFaultPlan:
-        """The next time the client proves itself on an open connection (KIP-368), it is refused."""
+        """The next reauthentication on an open connection (KIP-368) is refused."""
         return await self.add(rule_of("fail_reauthentication", {"message": message}, conditions))
 
     async def expire_credential(
         self, what: Literal["session", "certificate"] = "session", **conditions: Unpack[Conditions]
     ) -> AsyncFaultPlan:
-        """A SASL `session` has run out: the connection's next request is refused by its close,
-        unless it renews the session. Or a broker's `certificate` has: new TLS connections see an
-        old one.
+        """A SASL `session` expires: the connection is closed at its next request, unless that is a
+        reauthentication. Or a broker's `certificate` expires: new TLS connections get an expired
+        one.
         """
         return await self.add(rule_of("expire_credential", {"what": what}, conditions))
 
@@ -295,7 +297,7 @@ class AsyncFaults(AsyncRules):
         leader: int | None = None,
         leader_epoch: int | None = None,
         stale_epochs: int | None = None,
-        address: AddressDict | None = None,
+        address: BrokerAddressDict | None = None,
         hide_broker: int | None = None,
         error: str | int | None = None,
         controller: int | None = None,
@@ -325,5 +327,5 @@ class AsyncFaults(AsyncRules):
         )
 
     async def observe(self, **conditions: Unpack[Conditions]) -> AsyncFaultPlan:
-        """Nothing but a hit, to be counted and waited for."""
+        """No effect but the hit, which can be counted and waited for."""
         return await self.add(rule_of("observe", {}, conditions))

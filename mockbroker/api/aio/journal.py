@@ -21,7 +21,7 @@ from mockbroker.core.journal.events import JournalEvent
 from mockbroker.core.journal.verify import VerificationResult, explain
 
 if TYPE_CHECKING:
-    from mockbroker.pipeline.store import Run
+    from mockbroker.pipeline.store import RunManifest
 
 # How long `wait` waits, in real time, before it fails.
 WAIT_TIMEOUT_S = 30.0
@@ -64,7 +64,7 @@ class AsyncJournal(AsyncHandle):
         """Write the events to a file, one JSON object to a line; returns how many."""
         return _write(Path(path), await self.events(**conditions))
 
-    async def export(self, directory: Path | str, run: str = "") -> Run:
+    async def export(self, directory: Path | str, run: str = "") -> RunManifest:
         """Write what the journal still holds as tables into a directory, as a run of its own.
 
         Returns the run's manifest. Without a name the run is called after the cluster and the

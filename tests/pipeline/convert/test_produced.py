@@ -193,7 +193,7 @@ def test_what_a_deposed_leader_wrote_is_lost_when_it_comes_back(kafka):
 
 
 def test_what_still_waits_when_its_topic_is_made_anew_is_of_the_old_one(kafka):
-    kafka.create_topic("replicated", 1, 3)
+    kafka.topic("replicated").create(1, 3)
     leader = kafka.call(lambda cluster: cluster.partition("replicated", 0).leader_id)
     for node in {1, 2, 3} - {leader}:
         kafka.act("lag_follower", topic="replicated", partition=0, node=node)
