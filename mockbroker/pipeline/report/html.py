@@ -7,10 +7,10 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from mockbroker.pipeline.findings import ANOMALIES
+from mockbroker.pipeline.findings import ANOMALIES, BUG
 from mockbroker.pipeline.report.model import CLEAN, FOUND, Case, Report
 from mockbroker.pipeline.report.plots import plots
-from mockbroker.pipeline.report.terminal import verdict
+from mockbroker.pipeline.report.terminal import not_checked, verdict
 from mockbroker.pipeline.report.words import at, day, evidence, printable, sentence
 from mockbroker.pipeline.store import StoreError
 
@@ -25,12 +25,15 @@ def page(report: Report) -> str:
     of_anomaly: dict[str, list[Case]] = {name: [] for name in ANOMALIES}
     for case in report.cases:
         of_anomaly[case.finding.anomaly].append(case)
-    state = {CLEAN: "clean", FOUND: "bugs"}.get(report.exit_code(), "undecided")
+    state = {CLEAN: "clean", FOUND: "reports"}.get(report.exit_code(), "undecided")
+    if report.count(BUG):
+        state = "bugs"
     return _template().render(
         report=report,
         headline=_TITLE,
         state=state,
         verdict=verdict(report),
+        not_checked=not_checked(report),
         meaning=ANOMALIES,
         cases={name: some for name, some in of_anomaly.items() if some},
         totals=Counter(finding.anomaly for finding in report.findings),

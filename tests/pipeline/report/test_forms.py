@@ -144,11 +144,13 @@ def test_what_is_missing_stands_at_the_top() -> None:
     """Before any outcome, and in every form."""
     report = plain_report(gaps=(JournalGap("r", 30, 40, "forgotten"),), complete=False)
     seen = Page(page(report)).said
-    assert seen.index("Not everything is known") < seen.index("Rules")
-    assert "lacks entries 30 to 40: forgotten" in seen
-    assert json.loads(as_json(report))["whole"] is False
-    assert "lacks entries 30 to 40" in as_junit(report)
-    assert text_of(report).startswith("! run r is not complete")
+    assert seen.index("Not checked") < seen.index("Rules")
+    assert "entries 30 to 40 of run r, which the journal lacks: forgotten" in seen
+    told = json.loads(as_json(report))
+    assert told["whole"] is False
+    assert len(told["not_checked"]) == 2
+    assert "not checked: entries 30 to 40 of run r" in as_junit(report)
+    assert text_of(report).startswith("! not checked: the rest of run r, which is not complete")
 
 
 def text_of(report: Report) -> str:
@@ -163,7 +165,8 @@ def test_json_holds_everything_that_was_found(lost: Report) -> None:
     told = json.loads(as_json(lost))
     [found] = told["findings"]
     assert (found["anomaly"], found["rule"], found["first_seq"]) == ("lost_write", "bad-night", 10)
-    assert told["exit_code"] == 0  # a rule did it
+    assert told["exit_code"] == 1
+    assert json.loads(as_json(lost, bugs_only=True))["exit_code"] == 0  # a rule did it
     assert {row["partition"] for row in told["measures"]["skew"]} == {0}
     assert {outcome["outcome"] for outcome in told["outcomes"]} == {
         "reports", "clean", "not applicable"
@@ -171,14 +174,14 @@ def test_json_holds_everything_that_was_found(lost: Report) -> None:
 
 
 def test_junit_has_a_test_case_for_each_rule() -> None:
-    """Failed, in error where it cannot decide, skipped, or passed with what was reported."""
+    """Failed, in error where it cannot decide, skipped, or passed with what is allowed."""
     report = plain_report(
         finding(subject=f"client:{HOSTILE}"),
         finding("read_again", "report"),
         finding("skip", "undecided"),
         lacking="torn_transaction",
     )
-    suite = ElementTree.fromstring(as_junit(report))[0]
+    suite = ElementTree.fromstring(as_junit(report, allow=["read_again"]))[0]
     cases = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
     assert len(cases) == 18
     assert cases["lost_write"] == ["failure"]
@@ -189,8 +192,9 @@ def test_junit_has_a_test_case_for_each_rule() -> None:
     assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == [
         "18", "1", "1", "1"
     ]  # fmt: skip
-    strict = ElementTree.fromstring(as_junit(report, "report"))[0]
-    assert strict.get("failures") == "2"
+    for settings, failures in (({}, "2"), ({"bugs_only": True}, "1")):
+        suite = ElementTree.fromstring(as_junit(report, **settings))[0]
+        assert suite.get("failures") == failures
 
 
 def test_the_terminal_is_not_steered_by_names() -> None:
