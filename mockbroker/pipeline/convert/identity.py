@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from mockbroker.core.journal.tracking import Tracking, parse_path, value_at
-from mockbroker.pipeline.convert.batches import Opened
+from mockbroker.pipeline.convert.batches import OpenedBatch
 from mockbroker_protocol.records import BatchHeader, Record, RecordsError, iter_records
 
 Ids = list[str | None]
@@ -30,8 +30,8 @@ class Identities:
             self.track(tracking)
 
     def identified(
-        self, topic: str | None, opened: Opened, header: BatchHeader, batch: memoryview
-    ) -> Opened:
+        self, topic: str | None, opened: OpenedBatch, header: BatchHeader, batch: memoryview
+    ) -> OpenedBatch:
         """The records with ids, where their topic is tracked. A header `mb-id` counts first."""
         if topic not in self._by_topic or not len(opened):
             return opened
@@ -49,7 +49,7 @@ class Identities:
         if all(each is None for each in ids):
             return opened
         # Not by `_replace`, which goes by the length: that is the number of records.
-        return Opened(
+        return OpenedBatch(
             opened.deltas,
             opened.timestamps,
             opened.value_hashes,

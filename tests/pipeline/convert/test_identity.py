@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mockbroker.core.journal.tracking import Tracking
-from mockbroker.pipeline.convert.batches import Opened, open_batch
+from mockbroker.pipeline.convert.batches import OpenedBatch, open_batch
 from mockbroker.pipeline.convert.identity import Identities
 from mockbroker.pipeline.store import open_store
 from mockbroker_fixtures import Cluster
@@ -16,7 +16,7 @@ from tests.pipeline.convert.support import Tables
 from tests.support.librdkafka import TIMEOUT_S, settings
 
 
-def opened(tracking: Tracking, *records: Record, topic: str = "t") -> Opened:
+def opened(tracking: Tracking, *records: Record, topic: str = "t") -> OpenedBatch:
     batch = memoryview(build_batch(records))
     header = BatchHeader(batch)
     identities = Identities()
