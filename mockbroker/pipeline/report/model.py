@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -88,9 +88,43 @@ class Case:
     left_out: int = 0
 
 
+class SharedEvidence(NamedTuple):
+    """Cases of one anomaly with the same verdict and the same part of the journal."""
+
+    cases: Sequence[Case]
+
+    @property
+    def timeline(self) -> Sequence[TimelineEntry]:
+        return self.cases[0].timeline
+
+    @property
+    def left_out(self) -> int:
+        return self.cases[0].left_out
+
+
+def by_evidence(cases: Iterable[Case]) -> list[SharedEvidence]:
+    """The cases in their order, put together where they share their evidence."""
+    together: dict[object, list[Case]] = {}
+    for case in cases:
+        finding = case.finding
+        bounds = (
+            finding.run,
+            finding.anomaly,
+            finding.verdict,
+            finding.first_seq,
+            finding.last_seq,
+        )
+        key = (*bounds, tuple(case.timeline)) if case.timeline else id(case)
+        together.setdefault(key, []).append(case)
+    return [SharedEvidence(group) for group in together.values()]
+
+
 @dataclass(frozen=True)
 class Report:
-    """The whole report. `measures` has rows by the names of mockbroker.pipeline.duck.MEASURES."""
+    """The whole report. `measures` has rows by the names of mockbroker.pipeline.duck.MEASURES.
+
+    `version` is that of mockbroker, `made_at` the time of the audit, in UTC.
+    """
 
     directory: str
     engine: str
@@ -100,6 +134,8 @@ class Report:
     findings: Sequence[Finding]
     cases: Sequence[Case] = ()
     measures: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    version: str = ""
+    made_at: str = ""
 
     def count(self, verdict: str) -> int:
         """The number of findings with this verdict."""

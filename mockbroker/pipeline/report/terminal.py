@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from mockbroker.pipeline.findings import BUG, REPORT
-from mockbroker.pipeline.report.model import BUGS, NOT_APPLICABLE, NOTHING, Report
+from mockbroker.pipeline.report.model import BUGS, NOT_APPLICABLE, NOTHING, Report, by_evidence
 from mockbroker.pipeline.report.words import (
     place,
     printable,
@@ -114,11 +114,13 @@ def plain(report: Report) -> str:
         *(f"! not checked: {line}" for line in not_checked(report)),
         *listed(report),
     ]
-    for case in report.cases[:LISTED_MAX]:
-        if case.timeline:
-            lines.append(f"around {case.finding.anomaly} {place(case.finding)}:".replace(" :", ":"))
+    for group in by_evidence(report.cases[:LISTED_MAX]):
+        if group.timeline:
+            finding = group.cases[0].finding
+            more = f" and {len(group.cases) - 1} more" if len(group.cases) > 1 else ""
+            lines.append(f"around {finding.anomaly} {place(finding)}".rstrip() + f"{more}:")
             lines += [
                 f"  {'>' if entry.evidence else ' '} {entry.seq:>6} {entry.what}: {entry.text}"
-                for entry in case.timeline
+                for entry in group.timeline
             ]
     return "\n".join(lines)
