@@ -79,8 +79,9 @@ def duplicate(inputs: Inputs) -> DataFrame:
 
 
 def _alike(inputs: Inputs) -> DataFrame:
-    """Records that have their id or, without one, their key and value in common with another of the
-    topic, neither aborted nor thrown out nor diverging. Hashes come first: one number shuffles faster.
+    """Records with the id of another in their topic or, without an id, with its key and value.
+
+    Neither aborted nor thrown out nor diverging. Hashes come first: one number shuffles faster.
     """
     twin = "xxhash64(run, topic_id, id, IF(id IS NULL, value_hash, NULL))"
     return inputs.sql(f"""
