@@ -203,6 +203,7 @@ def test_findings_that_share_evidence_print_it_once(tmp_path: Path) -> None:
     assert said.count("offsets 0 to 2 removed") == 1
     assert "and 2 more with the same evidence" in said
     assert [said.count(f"offset {offset}") for offset in (0, 1, 2)] == [2, 1, 1]
+    assert said.count("subject client:c") == 1
     assert plain(report).count("offsets 0 to 2 removed") == 1
 
 
