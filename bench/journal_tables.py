@@ -205,7 +205,7 @@ def _write_answers(writer: TableWriter, lots: list[int], seq: int) -> None:
                 "group": _same("billing", rows),
                 "member": _same("billing-1", rows),
                 **_place(partition),
-                "assignment": partition,
+                "read_span": partition,
                 "start": pc.if_else(
                     pa.array(number == 0), "rebalance", pa.scalar(None, pa.string())
                 ),

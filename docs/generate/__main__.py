@@ -20,6 +20,7 @@ import authorization
 import checklist
 import command_line
 import configs
+import definitions
 import errors
 import exhaustive
 import fault_tests
@@ -39,6 +40,7 @@ from mockbroker_protocol import generate as protocol
 DOCS = Path(__file__).resolve().parents[1]
 REFERENCE = DOCS / "reference"
 APPENDIX = DOCS / "appendix"
+REPORT = DOCS.parent / "mockbroker" / "pipeline" / "report"
 
 PAGES: dict[Path, Callable[[], str]] = {
     **api_code.modules(),
@@ -61,6 +63,7 @@ PAGES: dict[Path, Callable[[], str]] = {
     APPENDIX / "checklist.md": checklist.page,
     APPENDIX / "fault-tests.md": fault_tests.page,
     APPENDIX / "laws.md": laws.page,
+    REPORT / "definitions.md": definitions.text,
 }
 
 

@@ -217,6 +217,19 @@ class ObserveDict(TypedDict, total=False):
     """No effect but the hit, which can be counted and waited for."""
 
 
+class TrackingDict(TypedDict, total=False):
+    """What identifies a record of `topic`; one of three. `key` is a JSONPath into its value, of
+    members and items only (`$.id`, `$.items[0].sku`); `header` is the name of one of its headers;
+    with `unique_values` each record has a key and value that no other has. Raises ValueError for
+    none, several, or another path.
+    """
+
+    topic: Required[str]
+    key: str | None
+    header: str | None
+    unique_values: bool
+
+
 class StopBrokerDict(TypedDict, total=False):
     """One broker; `controlled` moves its leaders first, `unclean` is a kill, and `power_loss`
     takes with it what was not flushed. The controller notices a kill after `fence_after`; without
@@ -497,6 +510,7 @@ class HangTransactionDict(TypedDict, total=False):
 class ActionsDict(TypedDict, total=False):
     """Actions by their names."""
 
+    track: TrackingDict
     stop_broker: StopBrokerDict | int
     start_broker: StartBrokerDict | int
     pause_broker: PauseBrokerDict | int
@@ -568,6 +582,7 @@ class EffectsDict(TypedDict, total=False):
     falsify_api_versions: FalsifyApiVersionsDict | bool | None
     falsify_metadata: FalsifyMetadataDict | bool | None
     observe: ObserveDict | bool | None
+    track: TrackingDict
     stop_broker: StopBrokerDict | int
     start_broker: StartBrokerDict | int
     pause_broker: PauseBrokerDict | int

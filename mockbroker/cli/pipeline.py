@@ -113,11 +113,15 @@ def _on_tables(function: Callable[..., None]) -> Callable[..., None]:
     help="Write JUnit XML with a test case for each rule.",
 )
 @click.option(
-    "--fail-on",
-    type=click.Choice(["bug", "report"]),
-    default="bug",
-    show_default=True,
-    help="Lowest verdict for exit code 1.",
+    "--bugs-only",
+    is_flag=True,
+    help="Exit code 1 for bugs alone, not for reports.",
+)
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="ANOMALY",
+    help="Findings of this anomaly do not count. May be repeated.",
 )
 def audit(
     directory: Path,
@@ -128,29 +132,35 @@ def audit(
     json_file: Path | None,
     html_file: Path | None,
     junit_file: Path | None,
-    fail_on: str,
+    bugs_only: bool,
+    allow: Sequence[str],
 ) -> None:
     """Report lost, duplicated, dirty-read and skipped records.
 
-    Exit code 0: nothing found; 1: bugs; 2: no verdict, because of gaps, of a run that is not
-    complete, or because the tables cannot be used.
+    Exit code 0: clean; 1: findings; 2: no verdict, because something could not be checked (gaps, a
+    run that is not complete, equal records without an id), or the tables cannot be used.
     """
     from mockbroker.pipeline.report.formats import as_json, as_junit
+    from mockbroker.pipeline.report.model import check_anomalies
     from mockbroker.pipeline.report.terminal import show
 
     whole = html_file is not None or json_file is not None
+    try:
+        allowed = check_anomalies(allow)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--allow") from None
     report = _judged(directory, runs, engine, memory, incomplete=incomplete, whole=whole)
     if html_file is not None:
         from mockbroker.pipeline.report.html import page
 
         _write(html_file, page(report))
     if junit_file is not None:
-        _write(junit_file, as_junit(report, fail_on))
+        _write(junit_file, as_junit(report, bugs_only=bugs_only, allow=allowed))
     if json_file is not None:
-        _write(json_file, as_json(report))
+        _write(json_file, as_json(report, bugs_only=bugs_only, allow=allowed))
     if json_file != STDOUT:
         show(report, _console())
-    sys.exit(report.exit_code(fail_on))
+    sys.exit(report.exit_code(bugs_only=bugs_only, allow=allowed))
 
 
 def _judged(

@@ -8,6 +8,10 @@ from typing import NamedTuple
 BUG, REPORT, UNDECIDED = "bug", "report", "undecided"
 WIRE, COMMITS, APPLICATION = "wire", "commits", "application"
 
+# The subject of a finding that no evidence decides: `without-id:<n>` records of a topic have no id,
+# and the key and value of another record.
+WITHOUT_ID = "without-id:"
+
 # Anomaly -> its meaning, for people.
 ANOMALIES: Mapping[str, str] = {
     "inconsistent_offset": "one offset held two different values",

@@ -118,7 +118,7 @@ _RECORDS = _table(
     *_PLACE,
     ("offset", "int64", ""),
     ("timestamp", "int64", "ms since the epoch"),
-    ("id", "string", "its header `mb-id`; null: none"),
+    ("id", "string", "its header `mb-id`, or what the action `track` says; null: none"),
     (
         "value_hash",
         "int64",

@@ -37,17 +37,23 @@ def broken(tables: Path, tmp_path: Path) -> Path:
 
 
 def test_an_audit_says_what_was_found_and_writes_its_reports(run: Run, tables: Path, tmp_path):
-    """A report is no failure unless one wants it to be."""
+    """A report is a failure unless it is allowed."""
     files = [tmp_path / name for name in ("a.html", "a.json", "a.xml")]
     options = ("--html", files[0], "--json", files[1], "--junit", files[2])
     result = run("pipeline", "audit", tables, *options)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 1, result.output
     assert "report lost_write: lossy: t-0 offset 1" in result.stdout
     assert "because of bad-night" in result.stdout
     assert "bad-night" in files[0].read_text()
     assert len(json.loads(files[1].read_text())["findings"]) == 1
-    assert ElementTree.parse(files[2]).getroot().get("failures") == "0"
-    assert run("pipeline", "audit", tables, "--fail-on", "report").exit_code == 1
+    assert ElementTree.parse(files[2]).getroot().get("failures") == "1"
+    for allowed in (["--bugs-only"], ["--allow", "lost_write"]):
+        result = run("pipeline", "audit", tables, *allowed, "--junit", files[2])
+        assert result.exit_code == 0, result.output
+        assert ElementTree.parse(files[2]).getroot().get("failures") == "0"
+    refused = run("pipeline", "audit", tables, "--allow", "lost_writes")
+    assert refused.exit_code == 2
+    assert "did you mean lost_write?" in refused.stderr
 
 
 def test_one_run_of_several_is_judged(run: Run, tables: Path):
@@ -74,9 +80,18 @@ def test_over_a_gap_there_is_no_verdict(run: Run, tmp_path: Path):
     journal.gap(30, 40)
     result = run("pipeline", "audit", write(journal, tmp_path))
     assert result.exit_code == 2
-    assert result.stdout.startswith("! run r lacks entries 30 to 40")
+    assert result.stdout.startswith("! not checked: entries 30 to 40 of run r")
     assert "clean" not in result.stdout
     assert "gaps" in run("pipeline", "skew", tmp_path).stderr
+
+
+def test_equal_records_without_an_id_are_no_verdict(run: Run, tmp_path: Path):
+    """By either engine: nobody knows whether they are duplicates."""
+    journal = Journal()
+    journal.batch(10, 0, 3, values=[1, 2, 1])
+    result = run("pipeline", "audit", write(journal, tmp_path))
+    assert result.exit_code == 2
+    assert result.stdout.splitlines()[-1].startswith("nothing found; not checked: duplicates in t")
 
 
 def test_a_run_that_did_not_end_is_judged_only_when_asked_to(run: Run, tmp_path: Path):
@@ -88,7 +103,9 @@ def test_a_run_that_did_not_end_is_judged_only_when_asked_to(run: Run, tmp_path:
     assert result.stdout == ""
     asked = run("pipeline", "audit", tmp_path, "--incomplete")
     assert asked.exit_code == 2
-    assert asked.stdout.startswith("! run r is not complete: killed")
+    assert asked.stdout.startswith(
+        "! not checked: the rest of run r, which is not complete: killed"
+    )
 
 
 @pytest.mark.parametrize(

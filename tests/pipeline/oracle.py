@@ -58,6 +58,7 @@ class Judge:
         for rule in (
             self.inconsistent_offset,
             self.duplicate_by_id,
+            self.duplicate_without_id,
             self.duplicate_by_sequence,
             self.lost_write,
             self.lost_for_application,
@@ -211,24 +212,48 @@ class Judge:
                 seqs = [seq for _, seq in values]
                 yield self.found("inconsistent_offset", "bug", "wire", where, offset, None, seqs)
 
+    def standing(self) -> list[Row]:
+        """Records that are neither aborted nor thrown out nor diverging, as they were appended."""
+        records = [
+            r
+            for r in self.t["records"]
+            if not (self.diverges(r) or self.aborted(r) or self.thrown_out(r))
+        ]
+        return sorted(records, key=lambda r: (r["append_seq"], r["partition"], r["offset"]))
+
     def duplicate_by_id(self) -> Iterator[Finding]:
-        first: dict[tuple[Place, str], dict[int, Row]] = defaultdict(dict)
-        for r in sorted(self.t["records"], key=lambda r: r["append_seq"]):
-            if r["id"] is None or self.diverges(r):
-                continue
-            if not self.aborted(r) and not self.thrown_out(r):
-                first[k_of(r), r["id"]].setdefault(r["offset"], r)
-        for (where, known), by_offset in first.items():
-            lowest = by_offset[min(by_offset)]
-            for offset, r in by_offset.items():
-                if offset == lowest["offset"]:
-                    continue
-                seqs = (lowest["append_seq"], r["append_seq"])
+        same: dict[tuple[str, str], dict[tuple[Place, int], Row]] = defaultdict(dict)
+        for r in self.standing():
+            if r["id"] is not None:
+                same[r["topic_id"], r["id"]].setdefault((k_of(r), r["offset"]), r)
+        for (_, known), places in same.items():
+            first, *others = places.values()
+            for r in others:
+                seqs = (first["append_seq"], r["append_seq"])
                 one, other = (self.batch[seq]["producer_id"] for seq in seqs)
                 verdict = "bug" if one is not None and one == other else "report"
                 yield self.found(
-                    "duplicate", verdict, "wire", where, offset, f"id:{known}", seqs
+                    "duplicate", verdict, "wire", k_of(r), r["offset"], f"id:{known}", seqs
                 )  # fmt: skip
+
+    def duplicate_without_id(self) -> Iterator[Finding]:
+        topics: dict[str, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+        for r in self.standing():
+            if r["id"] is None:
+                topics[r["topic_id"]][r["value_hash"]].append(r)
+        for topic_id, values in topics.items():
+            count, seqs, topic = 0, [], None
+            for records in values.values():
+                places = {(k_of(r), r["offset"]) for r in records}
+                if len(places) > 1:
+                    count += len(places) - 1
+                    seqs += [r["append_seq"] for r in records]
+                    topic = records[0]["topic"]
+            if count:
+                yield self.found(
+                    "duplicate", "undecided", "wire", None, None, f"without-id:{count}", seqs,
+                    topic=topic,
+                )._replace(topic_id=topic_id)  # fmt: skip
 
     def duplicate_by_sequence(self) -> Iterator[Finding]:
         same: dict[tuple[Any, ...], list[Row]] = defaultdict(list)

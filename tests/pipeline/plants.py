@@ -78,12 +78,30 @@ def same_id(story: Story) -> list[Due] | None:
     """A producer writes a record that it has written before."""
     log = story.dice.choice(story.logs)
     one, other = story.dice.choices(story.senders[:2], k=2)
-    [first] = story.send(one, log, 1, ids=["twice"])
-    del first
+    story.send(one, log, 1, ids=["twice"])
+    log = story.dice.choice([each for each in story.logs if each.topic_id == log.topic_id])
     [second] = story.send(other, log, 1, ids=["twice"])
     known = one is other and one.producer_id is not None
     verdict = "bug" if known else "report"
     return [due("duplicate", verdict, "wire", log, second["offset"], "id:twice")]
+
+
+def same_value(story: Story) -> list[Due] | None:
+    """A producer writes records without an id, and again; who knows what it wanted."""
+    log, other = story.dice.choice(story.logs), story.dice.choice(story.logs)
+    plain = story.senders[0]
+    first = story.send(plain, log, 2, ids=[None, None])
+    again = story.send(story.dice.choice(story.senders[:2]), log, 2, ids=[None, None])
+    again[0]["value_hash"] = first[0]["value_hash"]
+    copies = {log.topic_id: 1}
+    if other.topic_id == log.topic_id:
+        [elsewhere] = story.send(plain, other, 1, ids=[None])
+        elsewhere["value_hash"] = first[0]["value_hash"]
+        copies = {log.topic_id: 2}
+    return [
+        Due("duplicate", "undecided", "wire", topic_id, None, None, f"without-id:{count}")
+        for topic_id, count in copies.items()
+    ]
 
 
 def same_sequence(story: Story) -> list[Due] | None:
@@ -113,7 +131,8 @@ def never_stored(story: Story) -> list[Due] | None:
     """A producer has an acknowledgement for a record that never got into the log."""
     log, sender = story.dice.choice(story.logs), story.senders[0]
     named = story.dice.random() < 0.5
-    at = None if named else log.end + 5
+    of_name = [r["offset"] for r in story.tables["records"] if r["topic"] == log.topic]
+    at = None if named else max([log.end, *of_name]) + 5
     place = {"topic": log.topic, "partition": None if named else log.partition}
     story.operation(sender, "acked", **place, offset=at, id="never" if named else None)
     if log.topic in story.made_anew():
@@ -411,6 +430,7 @@ PLANTS: Mapping[str, Plant] = {
     for plant in (
         other_value,
         same_id,
+        same_value,
         same_sequence,
         lost_tail,
         never_stored,

@@ -33,8 +33,9 @@ def test_a_cluster_where_nothing_went_wrong_is_clean(mock_kafka: Cluster) -> Non
     consume(mock_kafka, 2)
     audit = mock_kafka.audit()
     assert audit.findings == []
-    audit.assert_clean(reports=True)
+    audit.assert_clean()
     audit.assert_no("lost_write", "skip")
+    assert audit.not_checked == []
     assert {outcome.outcome for outcome in audit.report.outcomes} == {"clean", "not applicable"}
 
 
@@ -57,6 +58,9 @@ def test_a_lost_write_is_found_with_the_rule_that_lost_it(mock_kafka: Cluster, t
     assert {found.rule for found in lost} == {"bad-night"}
     assert lost[0].offset == 0
     assert lost[0].verdict == "report"
+    with pytest.raises(AssertionError, match="the audit is not clean: 1 bug, 2 reports"):
+        audit.assert_clean()
+    audit.assert_clean(allow=["lost_write", "inconsistent_offset"])
     with pytest.raises(AssertionError, match="because of bad-night") as told:
         audit.assert_no("lost_write")
     assert "removed: truncation, because of bad-night" in str(told.value)
@@ -77,9 +81,29 @@ def test_a_retry_without_idempotence_is_found_by_the_records_id(mock_kafka: Clus
     audit = mock_kafka.audit()
     [twice] = audit.of("duplicate")
     assert (twice.subject, twice.offset, twice.verdict) == ("id:order-1", 1, "report")
-    audit.assert_clean()
     with pytest.raises(AssertionError, match="order-1"):
-        audit.assert_clean(reports=True)
+        audit.assert_clean()
+    audit.assert_clean(bugs_only=True)
+
+
+def test_equal_records_without_an_id_are_not_clean(mock_kafka: Cluster) -> None:
+    """They may be duplicates, as when a Spark job stores a micro-batch twice."""
+    mock_kafka.create_topic("orders")
+    produce(mock_kafka, *map(str, range(500)))
+    produce(mock_kafka, *map(str, range(500)))
+    audit = mock_kafka.audit()
+    [told] = audit.not_checked
+    assert told == (
+        "duplicates in orders: 500 records without an id have the key and value of another"
+    )
+    assert f"nothing found; not checked: {told}" in str(audit)
+    assert "clean" not in str(audit)
+    with pytest.raises(AssertionError, match=r"kafka.track\('orders', key='\$.id'\)"):
+        audit.assert_clean()
+    audit.assert_clean(allow=["duplicate"])
+    audit.assert_clean(bugs_only=True)
+    mock_kafka.track("orders", unique_values=True)
+    assert len(mock_kafka.audit().of("duplicate")) == 500
 
 
 def test_hidden_records_are_a_skip(mock_kafka: Cluster) -> None:
@@ -113,9 +137,10 @@ def test_after_the_journal_was_cleared_nobody_knows(mock_kafka: Cluster) -> None
     produce(mock_kafka, "two teas")
     audit = mock_kafka.audit()
     assert audit.findings == []
-    with pytest.raises(AssertionError, match="not everything is known"):
-        audit.assert_clean()
-    with pytest.raises(AssertionError, match="nobody knows whether there was skip"):
+    for settings in ({}, {"bugs_only": True}):
+        with pytest.raises(AssertionError, match=r"not checked: entr.* which the journal lacks"):
+            audit.assert_clean(**settings)
+    with pytest.raises(AssertionError, match="skip could not be checked"):
         audit.assert_no("skip")
 
 
@@ -125,3 +150,5 @@ def test_an_anomaly_that_there_is_not_is_refused(mock_kafka: Cluster) -> None:
     assert isinstance(audit, Audit)
     with pytest.raises(ValueError, match="did you mean lost_write"):
         audit.assert_no("lost_writes")
+    with pytest.raises(ValueError, match="did you mean duplicate"):
+        audit.assert_clean(allow=["duplicates"])

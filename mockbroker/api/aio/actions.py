@@ -82,6 +82,15 @@ class AsyncTopicActions(AsyncHandle):
 
     name: str
 
+    async def track(
+        self, *, key: str | None = None, header: str | None = None, unique_values: bool = False
+    ) -> None:
+        """Tell the audit what identifies the records of a topic, so that it finds duplicates."""
+        await self._act(
+            "track",
+            {"topic": self.name, "key": key, "header": header, "unique_values": unique_values},
+        )
+
     async def shuffle_leaders(self) -> int:
         """Let a random member of the ISR lead each partition, of one topic or of all; how many
         moved. The cluster's seed decides.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mockbroker.core.actions.audit import AuditActions
 from mockbroker.core.actions.brokers import BrokerActions
 from mockbroker.core.actions.clock import ClockActions
 from mockbroker.core.actions.coordinators import CoordinatorActions
@@ -26,5 +27,6 @@ class Actions(
     TransactionActions,
     ClockActions,
     SecurityActions,
+    AuditActions,
 ):
     """Every action as a method; a subclass has `perform` (see `registry.Performer`)."""

@@ -23,6 +23,7 @@ from mockbroker.core.journal.entries import (
     entry_of,
 )
 from mockbroker.core.journal.reader_positions import Overflow, Readers
+from mockbroker.core.journal.tracking import Tracking
 
 if TYPE_CHECKING:
     from mockbroker.core.events import Event
@@ -115,6 +116,8 @@ class Journal:
         self.readers = Readers(overflow, self._make_room)
         # The names of deleted topics, by id: entries may still have the ids.
         self.former_topics: dict[bytes, str] = {}
+        # What identifies the records of a topic, by its name: see the action `track`.
+        self.tracked: dict[str, Tracking] = {}
         self._real_ns = real_ns
         self._entries: deque[Raw] = deque()
         self._connections: dict[int, ConnectedClient] = {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from mockbroker.core import events
 from mockbroker.core.journal.entries import (
     AppendEntry,
@@ -17,11 +19,13 @@ from mockbroker.core.journal.entries import (
 )
 from mockbroker.core.journal.journal import Gap
 from mockbroker.core.journal.messages import decode_request, decode_response
+from mockbroker.core.journal.tracking import Tracking
 from mockbroker.pipeline.convert.batches import BatchOpener
 from mockbroker.pipeline.convert.cluster_events import ClusterEvents
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, RunState
 from mockbroker.pipeline.convert.fetching import Fetching
 from mockbroker.pipeline.convert.groups import GroupTables
+from mockbroker.pipeline.convert.identity import Identities
 from mockbroker.pipeline.convert.producing import Producing
 from mockbroker.pipeline.convert.read_spans import ReadSpans
 from mockbroker.pipeline.convert.requests import add_request
@@ -32,6 +36,7 @@ from mockbroker.pipeline.spool.format import ClientIdentified, RunEnded, RunStar
 from mockbroker_protocol import ApiKey
 
 RESTORED = "restore"  # the action that puts the cluster back to a snapshot
+TRACKED = "track"  # the action that says what identifies the records of a topic
 
 OnExchange = Callable[[ConvertedExchange], None]
 
@@ -53,7 +58,10 @@ class Converter:
         cluster_events = ClusterEvents(rows, cluster)
         self._groups = groups = GroupTables(rows, cluster, transactions)
         self._spans = spans = ReadSpans(cluster)
-        self._producing = Producing(rows, cluster, transactions, watermarks, opener)
+        self._identities = Identities()
+        self._producing = Producing(
+            rows, cluster, transactions, watermarks, opener, self._identities
+        )
         self._fetching = fetching = Fetching(rows, cluster, groups, spans, watermarks, opener)
         self._on_ended: dict[int, tuple[OnExchange, ...]] = {
             int(ApiKey.PRODUCE): (self._producing.ended,),
@@ -115,6 +123,7 @@ class Converter:
 
     def _run_started(self, entry: RunStarted) -> None:
         self._cluster.begin(entry)
+        self._identities.begin(entry.tracked)
         self.last_seq = entry.last_seq
         self._writer.describe(
             cluster_id=entry.cluster_id,
@@ -169,6 +178,8 @@ class Converter:
         self._cluster_events.fault(entry)
         if entry.kind == "action" and entry.facts["change"] == RESTORED:
             self._gap(entry.seq, entry.seq, "the cluster was restored from a snapshot")
+        elif entry.kind == "action" and entry.facts["change"] == TRACKED:
+            self._identities.track(msgspec.convert(entry.facts["arguments"], Tracking))
 
     def _offset_committed(self, entry: EventEntry, event: events.OffsetCommitted) -> None:
         self._groups.offset_committed(entry, event, self._pending.get(event.request_seq))

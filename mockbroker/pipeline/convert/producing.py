@@ -9,6 +9,7 @@ from mockbroker.core.journal.entries import AppendEntry
 from mockbroker.core.journal.messages import error_name
 from mockbroker.pipeline.convert.batches import BatchOpener
 from mockbroker.pipeline.convert.cluster_state import ConvertedExchange, Place, RunState, times
+from mockbroker.pipeline.convert.identity import Identities
 from mockbroker.pipeline.convert.rows import Rows
 from mockbroker.pipeline.convert.transactions import Transactions
 from mockbroker.pipeline.convert.watermarks import Watermarks
@@ -25,12 +26,14 @@ class Producing:
         transactions: Transactions,
         watermarks: Watermarks,
         opener: BatchOpener,
+        identities: Identities,
     ) -> None:
         self._rows = rows
         self._cluster = cluster
         self._transactions = transactions
         self._watermarks = watermarks
         self._opener = opener
+        self._identities = identities
         self._written_in: dict[int, str | None] = {}  # append -> its transaction
 
     def appended(self, entry: AppendEntry, exchange: ConvertedExchange | None) -> None:
@@ -46,6 +49,7 @@ class Producing:
         for each, header, batch in _batches(self._cluster, exchange.message):
             if each.partition == entry.partition and each.topic == entry.topic:
                 opened = self._opener.open(header, batch)
+                opened = self._identities.identified(place.topic, opened, header, batch)
                 self._rows.records.add_records(entry.seq, place, entry.first_offset, opened)
                 return
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 
 from mockbroker.pipeline.duck.measures import MEASURES, measure
 from mockbroker.pipeline.duck.session import DuckSession
@@ -53,7 +55,16 @@ def build_report(
         findings=findings,
         cases=cases(session, _shown(findings)) if with_cases else (),
         measures=measures,
+        version=_version(),
+        made_at=f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
     )
+
+
+def _version() -> str:
+    try:
+        return version("mockbroker")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def _shown(findings: Sequence[Finding]) -> list[Finding]:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from mockbroker.pipeline.findings import APPLICATION, BUG, COMMITS, REPORT, UNDECIDED, WIRE, Finding
+from mockbroker.pipeline.findings import (
+    ANOMALIES,
+    APPLICATION,
+    BUG,
+    COMMITS,
+    UNDECIDED,
+    WIRE,
+    WITHOUT_ID,
+    Finding,
+)
 from mockbroker.pipeline.store import RunManifest
 
 # The outcomes of a rule.
@@ -78,9 +88,43 @@ class Case:
     left_out: int = 0
 
 
+class SharedEvidence(NamedTuple):
+    """Cases of one anomaly with the same verdict and the same part of the journal."""
+
+    cases: Sequence[Case]
+
+    @property
+    def timeline(self) -> Sequence[TimelineEntry]:
+        return self.cases[0].timeline
+
+    @property
+    def left_out(self) -> int:
+        return self.cases[0].left_out
+
+
+def by_evidence(cases: Iterable[Case]) -> list[SharedEvidence]:
+    """The cases in their order, put together where they share their evidence."""
+    together: dict[object, list[Case]] = {}
+    for case in cases:
+        finding = case.finding
+        bounds = (
+            finding.run,
+            finding.anomaly,
+            finding.verdict,
+            finding.first_seq,
+            finding.last_seq,
+        )
+        key = (*bounds, tuple(case.timeline)) if case.timeline else id(case)
+        together.setdefault(key, []).append(case)
+    return [SharedEvidence(group) for group in together.values()]
+
+
 @dataclass(frozen=True)
 class Report:
-    """The whole report. `measures` has rows by the names of mockbroker.pipeline.duck.MEASURES."""
+    """The whole report. `measures` has rows by the names of mockbroker.pipeline.duck.MEASURES.
+
+    `version` is that of mockbroker, `made_at` the time of the audit, in UTC.
+    """
 
     directory: str
     engine: str
@@ -90,6 +134,8 @@ class Report:
     findings: Sequence[Finding]
     cases: Sequence[Case] = ()
     measures: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    version: str = ""
+    made_at: str = ""
 
     def count(self, verdict: str) -> int:
         """The number of findings with this verdict."""
@@ -102,11 +148,49 @@ class Report:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is missing, so that an anomaly without a finding did not happen."""
-        return not (self.gaps or self.incomplete or self.count(UNDECIDED))
+        """Whether no entry is missing, so that an anomaly that was not found did not happen."""
+        return not (self.gaps or self.incomplete)
 
-    def exit_code(self, fail_on: str = BUG) -> int:
-        """CLEAN, FOUND (with `fail_on` "report" also for those), or NO_VERDICT."""
-        if self.count(BUG) or (fail_on == REPORT and self.count(REPORT)):
+    @property
+    def undecided(self) -> list[Finding]:
+        """The findings whose evidence lies over a gap."""
+        return [f for f in self.findings if f.verdict == UNDECIDED and not is_without_id(f)]
+
+    @property
+    def without_id(self) -> list[Finding]:
+        """A finding for each topic with equal records that no id tells apart."""
+        return [f for f in self.findings if is_without_id(f)]
+
+    def failing(self, *, bugs_only: bool = False, allow: Collection[str] = ()) -> list[Finding]:
+        """The findings that count: all, or only bugs, without those of the allowed anomalies.
+
+        With `bugs_only`, equal records without an id do not count; a finding over a gap does.
+        """
+        counted = [f for f in self.findings if f.anomaly not in allow]
+        if bugs_only:
+            return [f for f in counted if f.verdict == BUG or f in self.undecided]
+        return counted
+
+    def exit_code(self, *, bugs_only: bool = False, allow: Collection[str] = ()) -> int:
+        """FOUND where a finding counts; NO_VERDICT where none does, but one could not be decided or
+        entries are missing; else CLEAN.
+        """
+        failing = self.failing(bugs_only=bugs_only, allow=allow)
+        if any(finding.verdict != UNDECIDED for finding in failing):
             return FOUND
-        return CLEAN if self.whole else NO_VERDICT
+        return CLEAN if self.whole and not failing else NO_VERDICT
+
+
+def is_without_id(finding: Finding) -> bool:
+    """Whether the finding says that equal records have no id."""
+    return (finding.subject or "").startswith(WITHOUT_ID)
+
+
+def check_anomalies(names: Collection[str]) -> frozenset[str]:
+    """The names as a set. Raises ValueError, with the nearest name, for one that is no anomaly."""
+    for name in names:
+        if name not in ANOMALIES:
+            near = get_close_matches(name, ANOMALIES, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(ANOMALIES)}"
+            raise ValueError(f"there is no anomaly {name!r}: {hint}")
+    return frozenset(names)

@@ -15,13 +15,14 @@ from mockbroker.pipeline.report.model import (
     UNKNOWN,
     JournalGap,
     RuleOutcome,
+    is_without_id,
 )
 from mockbroker.pipeline.store import RunManifest
 
 # Rule -> SQL conditions for its subjects, as (table, condition). One of them is enough.
 MATERIAL: Mapping[str, tuple[tuple[str, str], ...]] = {
     "inconsistent_offset": (("records", ""), ("deliveries", "")),
-    "duplicate": (("batches", "producer_id IS NOT NULL"), ("records", "id IS NOT NULL")),
+    "duplicate": (("records", ""),),
     "lost_write": (("batches", "acknowledged"), ("operations", "op = 'acked'")),
     "aborted_read": (("fetches", "isolation_level = 1"),),
     "dirty_read": (("fetches", "isolation_level = 1"),),
@@ -39,6 +40,8 @@ MATERIAL: Mapping[str, tuple[tuple[str, str], ...]] = {
     "committed_not_processed": (("operations", "op = 'processed'"),),
     "processed_again": (("operations", "op = 'processed'"),),
 }
+
+_ALIKE = "records without an id have the key and value of another"
 
 # Condition on a table -> the reason why a rule is not applicable without it.
 _LACKING = {
@@ -62,6 +65,7 @@ def outcomes(
     """An outcome for every rule, in the order of ANOMALIES."""
     counts = Counter((finding.anomaly, finding.verdict) for finding in findings)
     lacking = _what_is_lacking(gaps, runs)
+    unnamed = any(is_without_id(finding) for finding in findings)
     found = []
     for anomaly in ANOMALIES:
         bugs, reports, undecided = (counts[anomaly, v] for v in (BUG, REPORT, UNDECIDED))
@@ -70,7 +74,8 @@ def outcomes(
             for level in LEVELS.get(anomaly, ("wire",))
             if has_operations or level != APPLICATION
         )
-        outcome, why = _outcome(bugs, reports, undecided, lacking)
+        why = _ALIKE if unnamed and anomaly == "duplicate" else lacking
+        outcome, why = _outcome(bugs, reports, undecided, why)
         if not (bugs or reports or undecided or has_material[anomaly]):
             outcome, why = NOT_APPLICABLE, _nothing_to_judge(anomaly)
         found.append(RuleOutcome(anomaly, outcome, bugs, reports, undecided, levels, why))

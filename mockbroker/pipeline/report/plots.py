@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mockbroker.pipeline.report.charts import Interval, Point, bars, lanes, lines
+from mockbroker.pipeline.report.charts import (
+    COLOURS,
+    Bar,
+    Interval,
+    Lane,
+    Mark,
+    Point,
+    Series,
+    bars,
+    lanes,
+    lines,
+    owner_colours,
+)
 from mockbroker.pipeline.report.model import Report, Row
 from mockbroker.pipeline.report.words import at, printable, several
 
@@ -15,6 +27,37 @@ LANES_MAX = 40
 BARS_MAX = 30
 ROWS_MAX = 200
 READ_COMMITTED = " (read_committed)"
+NAME_CHARS_MAX = 1_000
+_DURATIONS = {"took_ms", "stopped_ms", "recovery_ms"}
+_HEADS: Mapping[str, str] = {
+    "times": "times fired",
+    "recovered": "requests recovered",
+    "recovery_ms": "longest recovery, ms",
+    "stopped_ms": "longest stop, ms",
+}
+
+
+class LegendEntry(NamedTuple):
+    """What a colour means."""
+
+    name: str
+    colour: int
+    dashed: bool = False
+
+
+class Drawing(NamedTuple):
+    """A drawing with its caption and its legend."""
+
+    caption: str
+    svg: str
+    legend: Sequence[LegendEntry] = ()
+
+
+class Cell(NamedTuple):
+    """A cell of a table."""
+
+    text: str
+    number: bool = False
 
 
 class Plot(NamedTuple):
@@ -22,9 +65,9 @@ class Plot(NamedTuple):
 
     title: str
     intro: str
-    drawings: Sequence[tuple[str, str]]
+    drawings: Sequence[Drawing]
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Cell]]
     left_out: str
 
 
@@ -43,22 +86,22 @@ def _lag(rows: list[Row], report: Report) -> Plot:
     worst = sorted(whose, key=lambda key: -max((r["lag"] or 0) for r in whose[key]))
     drawings = []
     for run in dict.fromkeys(key[0] for key in worst):
-        series: dict[str, list[Point]] = {}
-        for key in [key for key in worst if key[0] == run][:SERIES_MAX]:
+        series: list[Series] = []
+        for colour, key in enumerate([key for key in worst if key[0] == run][:SERIES_MAX]):
             name = _name(report, *key)
-            series[name] = [Point(r["virtual_ms"], r["lag"]) for r in whose[key]]
-            series[name + READ_COMMITTED] = [
-                Point(r["virtual_ms"], r["lag_read_committed"]) for r in whose[key]
-            ]
-        legend = "; ".join(name for name in series if not name.endswith(READ_COMMITTED))
-        drawings.append((legend, lines(series, dashed=READ_COMMITTED)))
+            for suffix, column in (("", "lag"), (READ_COMMITTED, "lag_read_committed")):
+                points = [Point(r["virtual_ms"], r[column]) for r in whose[key]]
+                series.append(Series(name + suffix, points, colour, dashed=bool(suffix)))
+        legend = [LegendEntry(each.name, each.colour, each.dashed) for each in series]
+        caption = "records behind, by the cluster's clock (UTC)"
+        drawings.append(Drawing(caption, lines(series, "records"), legend))
     last = [whose[key][-1] for key in sorted(whose, key=str)]
     columns = ("group", "topic", "partition", "committed", "last_stable_offset", "high_watermark",
                "log_end_offset", "lag", "lag_read_committed")  # fmt: skip
     return Plot(
         "Lag",
-        "Records behind the high watermark; dashed, behind the last stable offset, which is as far "
-        "as read_committed consumers get. The table tells the end.",
+        "Records behind the high watermark; dashed, behind the last stable offset, where "
+        "read_committed consumers stop. The table has the end of the run.",
         drawings[:SERIES_MAX],
         *_table(last, columns, report),
         _left_out(len(worst), SERIES_MAX * len(drawings), "partition of a group", "drawn"),
@@ -83,11 +126,16 @@ def _ownership(rows: list[Row], report: Report) -> Plot:
     drawings = []
     for (run, group), owned in _by(rows, "run", "group").items():
         end = max([ends.get(run, -1), *(r["to_ms"] or r["from_ms"] for r in owned)])
-        of_lane: dict[str, list[Interval]] = {}
-        for (topic, partition), mine in _by(owned, "topic", "partition").items():
-            of_lane[f"{topic}-{partition}"] = [_interval(r, end) for r in mine]
-        shown = dict(list(of_lane.items())[:LANES_MAX])
-        drawings.append((_name(report, run, group), lanes(shown, _marks(report, run, group))))
+        of_lane = [
+            Lane(f"{topic}-{partition}", [_interval(r, end) for r in mine])
+            for (topic, partition), mine in _by(owned, "topic", "partition").items()
+        ][:LANES_MAX]
+        legend = [
+            LegendEntry(_name(report, None, owner), colour)
+            for owner, colour in list(owner_colours(of_lane).items())[:COLOURS]
+        ]
+        caption = f"{_name(report, run, group)}, by the cluster's clock (UTC)"
+        drawings.append(Drawing(caption, lanes(of_lane, _marks(report, run, group)), legend))
     return Plot(
         "Who owned which partition",
         "A lane for each partition, a colour for each member; upright lines are rebalances.",
@@ -98,13 +146,13 @@ def _ownership(rows: list[Row], report: Report) -> Plot:
     )
 
 
-def _marks(report: Report, run: str, group: str) -> dict[str, int]:
-    """The starts of a group's rebalances, with their reasons."""
-    return {
-        f"rebalance {number}: {r['cause'] or 'no reason given'}": r["start_ms"]
+def _marks(report: Report, run: str, group: str) -> list[Mark]:
+    """The start of each rebalance of a group, and its reason."""
+    return [
+        Mark(f"rebalance {number}: {r['cause'] or 'no reason given'}", r["start_ms"])
         for number, r in enumerate(report.measures.get("rebalances", ()), 1)
         if (r["run"], r["group"]) == (run, group)
-    }
+    ]
 
 
 def _interval(row: Row, end: int) -> Interval:
@@ -116,16 +164,17 @@ def _interval(row: Row, end: int) -> Interval:
 def _latency(rows: list[Row], report: Report) -> Plot:
     columns = ("api", "client_id", "requests", "p50_us", "p90_us", "p99_us", "max_us",
                "with_errors", "without_answer")  # fmt: skip
-    slowest = sorted(rows, key=lambda r: -(r["p99_us"] or 0))[:BARS_MAX]
-    values = {
-        _name(report, r["run"], r["api"], r["client_id"]): (r["p99_us"] or 0) / 1000
-        for r in slowest
-    }
+    slowest = sorted(rows, key=lambda r: -(r["p99_us"] or 0))
+    values = [
+        Bar(_name(report, r["run"], r["api"], r["client_id"]), (r["p99_us"] or 0) / 1000)
+        for r in slowest[:BARS_MAX]
+    ]
     return Plot(
         "Latency",
-        "Of requests, by API and client, in real time; the bars are the 99th percentile.",
-        [("99th percentile, ms", bars(values, unit=" ms"))],
-        *_table(rows, columns, report),
+        "Of requests, by API and client, in real time, the slowest first; the bars are the 99th "
+        "percentile.",
+        [Drawing("99th percentile of a request, ms", bars(values, "ms"))],
+        *_table(slowest, columns, report),
         _left_out(len(rows), ROWS_MAX, "row"),
     )
 
@@ -133,16 +182,18 @@ def _latency(rows: list[Row], report: Report) -> Plot:
 def _faults(rows: list[Row], report: Report) -> Plot:
     columns = ("rule", "effects", "times", "requests", "apis", "first_ms", "last_ms", "retries",
                "recovered", "recovery_ms")  # fmt: skip
-    values = {
-        _name(report, r["run"], r["rule"] or "by hand"): r["recovery_ms"]
-        for r in rows
-        if r["recovery_ms"] is not None
-    }
+    longest = sorted(
+        (r for r in rows if r["recovery_ms"] is not None), key=lambda r: -r["recovery_ms"]
+    )
+    values = [
+        Bar(_name(report, r["run"], r["rule"] or "by hand"), r["recovery_ms"])
+        for r in longest[:BARS_MAX]
+    ]
     return Plot(
         "Faults and what they did",
-        "Requests hit, clients that got a good answer again, and the longest that one waited for "
-        "it on the cluster's clock.",
-        [("longest recovery, ms", bars(dict(list(values.items())[:BARS_MAX]), unit=" ms"))]
+        "Requests that a rule touched, those of them whose client got a good answer later, and the "
+        "longest wait for it on the cluster's clock.",
+        [Drawing("longest recovery, ms of the cluster's clock", bars(values, "ms"))]
         if values
         else (),
         *_table(rows, columns, report),
@@ -154,13 +205,14 @@ def _skew(rows: list[Row], report: Report) -> Plot:
     columns = ("topic", "partition", "records", "share", "skew", "keys", "records_of_hottest_key",
                "without_key")  # fmt: skip
     fullest = sorted(rows, key=lambda r: -r["records"])[:BARS_MAX]
-    values = {
-        _name(report, r["run"], f"{r['topic']}-{r['partition']}"): r["records"] for r in fullest
-    }
+    values = [
+        Bar(_name(report, r["run"], f"{r['topic']}-{r['partition']}"), r["records"])
+        for r in fullest
+    ]
     return Plot(
         "Skew",
         "Records of each partition. A skew of 1 is an even share.",
-        [("records", bars(values))],
+        [Drawing("records of a partition", bars(values, "records"))],
         *_table(rows, columns, report),
         _left_out(len(rows), ROWS_MAX, "partition"),
     )
@@ -185,27 +237,40 @@ def _by(rows: Sequence[Row], *columns: str) -> dict[tuple[Any, ...], list[Row]]:
 
 
 def _name(report: Report, run: object, *words: object) -> str:
-    """A name for a line or bar, with the run if there are several."""
-    shown = [printable(word, 60) for word in words if word is not None]
-    return " ".join([printable(run, 60), *shown] if len(report.runs) > 1 else shown)
+    """A name for a line or bar, uncut, with the run if there are several."""
+    shown = [printable(word, NAME_CHARS_MAX) for word in words if word is not None]
+    named = len(report.runs) > 1 and run is not None
+    return " ".join([printable(run, NAME_CHARS_MAX), *shown] if named else shown)
 
 
 def _table(
     rows: Sequence[Row], columns: Sequence[str], report: Report
-) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
     names = ("run", *columns) if len(report.runs) > 1 else columns
-    heads = [name.removesuffix("_ms").replace("_", " ") for name in names]
-    return heads, [[_cell(name, row.get(name)) for name in names] for row in rows[:ROWS_MAX]]
+    return [_head(name) for name in names], [
+        [_cell(name, row.get(name)) for name in names] for row in rows[:ROWS_MAX]
+    ]
 
 
-def _cell(column: str, value: object) -> str:
+def _head(column: str) -> str:
+    """A column's name, with the unit of a duration."""
+    if column in _HEADS:
+        return _HEADS[column]
+    if column.endswith("_us"):
+        return f"{column.removesuffix('_us')}, µs"
+    if column in _DURATIONS:
+        return f"{column.removesuffix('_ms')}, ms"
+    return column.removesuffix("_ms").replace("_", " ")
+
+
+def _cell(column: str, value: object) -> Cell:
     if value is None:
-        return ""
-    if column.endswith("_ms") and column not in {"took_ms", "stopped_ms", "recovery_ms"}:
-        return at(int(str(value)))
+        return Cell("")
+    if column.endswith("_ms") and column not in _DURATIONS:
+        return Cell(at(int(str(value))), number=True)
     if isinstance(value, int):
-        return f"{value:,}"
-    return printable(value)
+        return Cell(f"{value:,}", number=True)
+    return Cell(printable(value), number=isinstance(value, float))
 
 
 def _left_out(count: int, most: int, one: str, done: str = "shown") -> str:

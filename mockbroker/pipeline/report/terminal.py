@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from mockbroker.pipeline.findings import BUG, REPORT, UNDECIDED
-from mockbroker.pipeline.report.model import BUGS, NOT_APPLICABLE, NOTHING, Report
-from mockbroker.pipeline.report.words import place, printable, sentence, several
+from mockbroker.pipeline.findings import BUG, REPORT
+from mockbroker.pipeline.report.model import BUGS, NOT_APPLICABLE, NOTHING, Report, by_evidence
+from mockbroker.pipeline.report.words import (
+    place,
+    printable,
+    records_without_id,
+    sentence,
+    several,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,36 +25,43 @@ _STYLES = {BUGS: "bold red", NOTHING: "green", NOT_APPLICABLE: "dim"}
 
 def verdict(report: Report) -> str:
     """The report in one line."""
-    counts = {name: report.count(name) for name in (BUG, REPORT, UNDECIDED)}
-    counted = [
-        several(counts[name], one, more)
-        for name, one, more in (
-            (BUG, "bug", "bugs"),
-            (REPORT, "report", "reports"),
-            (UNDECIDED, "undecided finding", "undecided findings"),
-        )
-        if counts[name]
-    ]
+    counts = (
+        (report.count(BUG), "bug", "bugs"),
+        (report.count(REPORT), "report", "reports"),
+        (len(report.undecided), "undecided finding", "undecided findings"),
+    )
+    counted = [several(count, one, more) for count, one, more in counts if count]
     found = ", ".join(counted) or "nothing found"
-    if report.whole:
-        return "clean: nothing found" if not counted else found
-    return f"{found}; not everything is known"
+    gaps = not_checked(report)
+    if gaps:
+        more = f"; and {len(gaps) - 1} more" if len(gaps) > 1 else ""
+        return f"{found}; not checked: {gaps[0]}{more}"
+    return found if counted else "clean: nothing found"
 
 
-def missing(report: Report) -> list[str]:
-    """The missing parts of the runs, a line each."""
+def not_checked(report: Report) -> list[str]:
+    """What could not be checked, and why, a line each."""
+    several_runs = len(report.runs) > 1
     lines = [
-        f"run {printable(run.run)} is not complete"
+        f"the rest of run {printable(run.run)}, which is not complete"
         f"{': ' + printable(run.reason) if run.reason else ''}"
         for run in report.incomplete
     ]
     for gap in report.gaps[:LISTED_MAX]:
         why = f": {printable(gap.reason)}" if gap.reason else ""
-        lines.append(
-            f"run {printable(gap.run)} lacks entries {gap.first_seq} to {gap.last_seq}{why}"
+        entries = (
+            f"entry {gap.first_seq}"
+            if gap.first_seq == gap.last_seq
+            else f"entries {gap.first_seq} to {gap.last_seq}"
         )
+        lines.append(f"{entries} of run {printable(gap.run)}, which the journal lacks{why}")
     if len(report.gaps) > LISTED_MAX:
-        lines.append(f"{several(len(report.gaps) - LISTED_MAX, 'more gap', 'more gaps')}")
+        lines.append(f"{several(len(report.gaps) - LISTED_MAX, 'more gap')} of the journal")
+    for finding in report.without_id:
+        of_run = f" of run {printable(finding.run)}" if several_runs else ""
+        lines.append(
+            f"duplicates in {printable(finding.topic)}{of_run}: {records_without_id(finding)}"
+        )
     return lines
 
 
@@ -73,8 +86,8 @@ def show(report: Report, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    for line in missing(report):
-        console.print(Text(f"! {line}", style="yellow"))
+    for line in not_checked(report):
+        console.print(Text(f"! not checked: {line}", style="yellow"))
     table = Table(box=None, pad_edge=False, header_style="bold cyan")
     for name in ("RULE", "OUTCOME", "BUGS", "REPORTS", "UNDECIDED", "EVIDENCE", ""):
         numbers = name in {"BUGS", "REPORTS", "UNDECIDED"}
@@ -96,12 +109,18 @@ def show(report: Report, console: Console) -> None:
 
 def plain(report: Report) -> str:
     """The findings as text, for assertions."""
-    lines = [verdict(report), *(f"! {line}" for line in missing(report)), *listed(report)]
-    for case in report.cases[:LISTED_MAX]:
-        if case.timeline:
-            lines.append(f"around {case.finding.anomaly} {place(case.finding)}:".replace(" :", ":"))
+    lines = [
+        verdict(report),
+        *(f"! not checked: {line}" for line in not_checked(report)),
+        *listed(report),
+    ]
+    for group in by_evidence(report.cases[:LISTED_MAX]):
+        if group.timeline:
+            finding = group.cases[0].finding
+            more = f" and {len(group.cases) - 1} more" if len(group.cases) > 1 else ""
+            lines.append(f"around {finding.anomaly} {place(finding)}".rstrip() + f"{more}:")
             lines += [
                 f"  {'>' if entry.evidence else ' '} {entry.seq:>6} {entry.what}: {entry.text}"
-                for entry in case.timeline
+                for entry in group.timeline
             ]
     return "\n".join(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from datetime import UTC, datetime
 
-from mockbroker.pipeline.findings import ANOMALIES, Finding
+from mockbroker.pipeline.findings import ANOMALIES, WITHOUT_ID, Finding
 
 _SHOWN_MAX = 200
 
@@ -46,6 +46,8 @@ def evidence(finding: Finding) -> str:
 def sentence(finding: Finding) -> str:
     """A finding in one line."""
     where = place(finding)
+    if (finding.subject or "").startswith(WITHOUT_ID):
+        return f"{where}: {records_without_id(finding)}; {evidence(finding)}"
     parts = [ANOMALIES.get(finding.anomaly, finding.anomaly)]
     if finding.subject is not None:
         parts.append(printable(finding.subject))
@@ -53,6 +55,13 @@ def sentence(finding: Finding) -> str:
     if finding.rule is not None:
         parts.append(f"because of {printable(finding.rule)}")
     return f"{where}: {'; '.join(parts)}" if where else "; ".join(parts)
+
+
+def records_without_id(finding: Finding) -> str:
+    """`500 records without an id have the key and value of another`."""
+    count = int((finding.subject or "").removeprefix(WITHOUT_ID))
+    have = "has" if count == 1 else "have"
+    return f"{several(count, 'record')} without an id {have} the key and value of another"
 
 
 def at(virtual_ms: int | None) -> str:

@@ -17,13 +17,14 @@ def faults(inputs: Inputs) -> DataFrame:
 
     A client has recovered from a hit with its next request to the same API that no rule changed and
     that was answered without an error. `recovery_ms` is the longest recovery on the cluster's
-    clock. `retries` counts the requests until then.
+    clock. `retries` counts the requests until then, `recovered` the requests hit, not the effects.
     """
     inputs.derive("hits", _hits)
     return inputs.sql("""
         WITH touched AS (
-            SELECT DISTINCT run, rule, at_seq, virtual_ms, api, client_id FROM {hits}
+            SELECT run, rule, at_seq, min(virtual_ms) AS virtual_ms, api, client_id FROM {hits}
             WHERE api IS NOT NULL AND client_id IS NOT NULL
+            GROUP BY run, rule, at_seq, api, client_id
         ), well AS (
             SELECT t.run, t.rule, t.at_seq, t.virtual_ms, t.api, t.client_id,
                    min(struct(g.seq, g.virtual_ms)) AS good

@@ -11,6 +11,7 @@ import msgspec
 
 from mockbroker.core.journal.entries import Entry
 from mockbroker.core.journal.journal import Gap
+from mockbroker.core.journal.tracking import Tracking
 from mockbroker.pipeline.spool.redaction import redacted
 from mockbroker_protocol.types import Buffer
 
@@ -37,6 +38,7 @@ class RunStarted(msgspec.Struct, tag="begin", array_like=True, frozen=True, gc=F
     real_ns: int
     last_seq: int
     topics: list[InitialTopic]
+    tracked: list[Tracking] = []
 
 
 class ClientIdentified(msgspec.Struct, tag="client", array_like=True, gc=False):

@@ -63,7 +63,10 @@ def _run_started(
         first = entries[0]
         virtual_ms, real_ns, last_seq = first.virtual_ms, first.real_ns, first.seq - 1
     topics = _initial_topics(cluster, entries)
-    return RunStarted(FORMAT, run, cluster.cluster_id, virtual_ms, real_ns, last_seq, topics)
+    tracked = list(journal.tracked.values())
+    return RunStarted(
+        FORMAT, run, cluster.cluster_id, virtual_ms, real_ns, last_seq, topics, tracked
+    )
 
 
 def _initial_topics(cluster: Cluster, entries: Sequence[Entry]) -> list[InitialTopic]:

@@ -27,7 +27,7 @@ heal_network move_leader drop_leader shuffle_leaders lag_follower shrink_isr hol
 set_high_watermark elect_unclean delete_records run_retention run_compaction recreate_topic
 fail_log_dir move_coordinator unload_coordinator rebalance_group expire_member kick_member
 fence_instance assign_group fence_producer expire_transaction abort_transaction hang_transaction
-hold_last_stable_offset delay_network set_rack set_clock revoke_acl set_quota
+hold_last_stable_offset delay_network set_rack set_clock revoke_acl set_quota track
 """
 
 

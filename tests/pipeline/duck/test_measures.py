@@ -139,6 +139,20 @@ def test_a_fault_is_over_for_a_client_with_its_next_good_answer() -> None:
     ]
 
 
+def test_a_request_recovers_once_however_many_effects_touched_it() -> None:
+    """A rule delays it, and drops its answer later."""
+    journal = Journal()
+    for seq, ms in ((10, 0), (30, 90)):
+        touched = ["slow"] if seq == 10 else []
+        journal.row("requests", seq=seq, virtual_ms=ms, api="Produce", client_id="c", errors=[],
+                    rules=touched)  # fmt: skip
+    for seq, ms, change in ((11, 0, "delay"), (12, 20, "drop_reply")):
+        journal.row("faults", seq=seq, virtual_ms=ms, kind="fault", change=change, rules=["slow"],
+                    request_seq=10)  # fmt: skip
+    columns = ("times", "requests", "recovered", "recovery_ms")
+    assert picked(measured(journal, "faults"), *columns) == [(2, 1, 1, 90)]
+
+
 def test_skew_holds_a_partition_against_an_even_share() -> None:
     journal = Journal()
     for partition, keys in ((0, [1, 1, 2]), (1, [None])):

@@ -48,8 +48,43 @@ def test_an_acknowledged_retry_acknowledges_the_batch() -> None:
     assert journal.brief("inconsistent_offset") == [("bug", 0, None, 10, 20)]
 
 
+def test_one_id_in_two_partitions_of_a_topic() -> None:
+    """The record that was appended later is the duplicate; another topic has ids of its own."""
+    journal = Journal()
+    journal.batch(10, 5, 1, ids=["a"])
+    journal.batch(20, 0, 1, ids=["a"])
+    journal.tables["records"][1]["partition"] = journal.tables["batches"][1]["partition"] = 1
+    assert journal.brief("duplicate") == [("report", 0, "id:a", 10, 20)]
+    elsewhere = {"topic": "u", "topic_id": "id-u"}
+    for table in ("records", "batches"):
+        journal.tables[table][1].update(elsewhere)
+    assert journal.brief("duplicate") == []
+
+
+def test_equal_records_without_an_id_decide_nothing() -> None:
+    """Nobody knows whether they are one record that was sent twice; another topic has its own."""
+    journal = Journal()
+    journal.batch(10, 0, 3, values=[1, 2, 3])
+    journal.batch(20, 3, 2, values=[1, 4])
+    journal.batch(30, 5, 1, values=[2], ids=["a"])
+    assert journal.brief("duplicate") == [("undecided", None, "without-id:1", 10, 20)]
+    journal.batch(40, 6, 2, values=[1, 2])
+    assert journal.brief("duplicate") == [("undecided", None, "without-id:3", 10, 40)]
+
+
+def test_equal_records_of_which_one_is_gone_are_no_question() -> None:
+    """It was sent again because it had been aborted or thrown out."""
+    journal = Journal()
+    journal.batch(10, 0, 1, values=[1], transaction="1/1")
+    journal.marker(15, 1, "1/1", committed=False)
+    journal.batch(20, 2, 1, values=[2])
+    journal.removal(25, 2, 2, "truncation")
+    journal.batch(30, 2, 2, values=[1, 2])
+    assert journal.brief("duplicate") == []
+
+
 def test_one_id_at_two_offsets() -> None:
-    """A bug of one idempotent producer, a report otherwise; equal values prove nothing."""
+    """A bug of one idempotent producer, a report otherwise; other ids make equal values others."""
     journal = Journal()
     journal.batch(10, 0, 1, ids=["a"], values=[1], producer_id=4)
     journal.batch(20, 1, 1, ids=["b"], values=[1], producer_id=4)

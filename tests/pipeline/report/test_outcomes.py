@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mockbroker.pipeline.findings import ANOMALIES
 from mockbroker.pipeline.report.model import JournalGap, Report, RuleOutcome
 from mockbroker.pipeline.report.outcomes import MATERIAL
-from mockbroker.pipeline.report.terminal import missing, plain, verdict
+from mockbroker.pipeline.report.terminal import not_checked, plain, verdict
 from tests.pipeline.duck.journal import Journal
 from tests.pipeline.report.reports import finding, lossy, plain_report, report_of
 
@@ -19,22 +21,49 @@ def outcome_of(report: Report, anomaly: str) -> RuleOutcome:
     return found
 
 
+BUGS_ONLY: dict[str, object] = {"bugs_only": True}
+NO_LOSS: dict[str, object] = {"allow": ["lost_write"]}
+ALIKE = finding("duplicate", "undecided", offset=None, subject="without-id:3")
+
+
 @pytest.mark.parametrize(
-    ("report", "fail_on", "code"),
+    ("report", "settings", "code"),
     [
-        (plain_report(), "bug", 0),
-        (plain_report(finding()), "bug", 1),
-        (plain_report(finding(verdict="report")), "bug", 0),
-        (plain_report(finding(verdict="report")), "report", 1),
-        (plain_report(finding(verdict="undecided")), "bug", 2),
-        (plain_report(gaps=(GAP,)), "bug", 2),
-        (plain_report(finding(), gaps=(GAP,)), "bug", 1),
-        (plain_report(complete=False), "bug", 2),
+        (plain_report(), {}, 0),
+        (plain_report(finding()), {}, 1),
+        (plain_report(finding()), NO_LOSS, 0),
+        (plain_report(finding("skip")), NO_LOSS, 1),
+        (plain_report(finding(verdict="report")), {}, 1),
+        (plain_report(finding(verdict="report")), BUGS_ONLY, 0),
+        (plain_report(finding(verdict="undecided")), {}, 2),
+        (plain_report(finding(verdict="undecided")), BUGS_ONLY, 2),
+        (plain_report(ALIKE), {}, 2),
+        (plain_report(ALIKE), BUGS_ONLY, 0),
+        (plain_report(ALIKE), {"allow": ["duplicate"]}, 0),
+        (plain_report(ALIKE, finding()), {}, 1),
+        (plain_report(gaps=(GAP,)), BUGS_ONLY, 2),
+        (plain_report(finding(), gaps=(GAP,)), {}, 1),
+        (plain_report(finding(), gaps=(GAP,)), NO_LOSS, 2),
+        (plain_report(complete=False), {}, 2),
     ],
 )
-def test_the_exit_code_tells_bugs_from_not_knowing(report: Report, fail_on: str, code: int) -> None:
-    """A bug is a bug over any gap; nothing found is clean only where nothing is missing."""
-    assert report.exit_code(fail_on) == code
+def test_the_exit_code_tells_findings_from_not_knowing(
+    report: Report, settings: dict[str, Any], code: int
+) -> None:
+    """A finding is one over any gap; nothing found is clean only where all was checked."""
+    assert report.exit_code(**settings) == code
+
+
+def test_equal_records_without_an_id_are_not_checked() -> None:
+    """The one line says so, and the rule is not clean."""
+    report = plain_report(ALIKE)
+    assert verdict(report) == (
+        "nothing found; not checked: duplicates in t: "
+        "3 records without an id have the key and value of another"
+    )
+    outcome = outcome_of(report, "duplicate")
+    assert outcome.outcome == "undecided"
+    assert "without an id" in outcome.why
 
 
 def test_what_was_not_found_is_not_clean_where_something_is_missing() -> None:
@@ -44,8 +73,8 @@ def test_what_was_not_found_is_not_clean_where_something_is_missing() -> None:
         skip = outcome_of(report, "skip")
         assert skip.outcome == "undecided"
         assert "more may have happened" in skip.why
-        assert "not everything is known" in verdict(report)
-        assert missing(report)
+        assert "nothing found; not checked: " in verdict(report)
+        assert not_checked(report)
 
 
 def test_a_rule_without_anything_to_judge_does_not_apply() -> None:

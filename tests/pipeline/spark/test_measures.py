@@ -193,7 +193,7 @@ def test_what_a_rule_did_and_how_long_clients_took(spark: SparkSession) -> None:
             "requests": asked,
             "faults": [
                 {**fault, "seq": 2, "change": "delay", "rules": ["slow"]},
-                {**fault, "seq": 2, "change": "error", "rules": ["slow"]},
+                {**fault, "seq": 2, "virtual_ms": 120, "change": "error", "rules": ["slow"]},
                 {"run": "r", "kind": "action", "seq": 9, "virtual_ms": 300,
                  "change": "stop_broker", "rules": []},
             ],

@@ -14,6 +14,7 @@ from mockbroker.core.journal.entries import (
     ResponseEntry,
 )
 from mockbroker.core.journal.journal import Gap
+from mockbroker.core.journal.tracking import Tracking
 from mockbroker.pipeline.spool.format import (
     FORMAT,
     ClientIdentified,
@@ -26,7 +27,16 @@ from mockbroker.pipeline.spool.format import (
 )
 
 ENTRIES = [
-    RunStarted(FORMAT, "r", "cluster", 1, 2, 0, [InitialTopic("t", "id", [(1, 0), (-1, 3)])]),
+    RunStarted(
+        FORMAT,
+        "r",
+        "cluster",
+        1,
+        2,
+        0,
+        [InitialTopic("t", "id", [(1, 0), (-1, 3)])],
+        [Tracking(topic="t", key="$.id")],
+    ),
     ClientIdentified(7, "127.0.0.1", 4711, "PLAINTEXT", "User:ANONYMOUS", "librdkafka", "2"),
     RequestEntry(1, 10, 20, 1, 7, b"\x00\x12frame"),
     ResponseEntry(2, 10, 21, 1, 7, 1, 18, 4, 99, [b"a", b"bc"], "", ("rule",)),

@@ -9,8 +9,10 @@ WITH hits AS (
     SELECT run, NULL, seq, virtual_ms, change, kind, coalesce(request_seq, seq), NULL, NULL, NULL
     FROM faults WHERE len(rules) = 0 OR rules IS NULL
 ), hit_requests AS (
-    SELECT DISTINCT run, "rule", at_seq, api, client_id, virtual_ms
+    -- A request that several effects touched is hit once, by the first of them.
+    SELECT run, "rule", at_seq, api, client_id, min(virtual_ms) AS virtual_ms
     FROM hits WHERE client_id IS NOT NULL AND api IS NOT NULL
+    GROUP BY ALL
 ), good AS (
     SELECT run, api, client_id, seq, virtual_ms
     FROM requests

@@ -1,44 +1,71 @@
--- One record at two offsets: by its id, and by the sequence number of its batch.
-WITH twice AS (
+-- One record at two places: by its id, and by the sequence number of its batch. Of records without an
+-- id, those with the key and value of another in the topic: they are counted, for nothing tells.
+WITH topics AS (
+    SELECT k, dense_rank() OVER (ORDER BY run, topic_id) AS t FROM places
+), twice AS (
     -- By a hash of the id first: that several records have it is rare.
-    SELECT k, hash(id) AS id_hash
-    FROM records JOIN places USING (run, topic_id, "partition")
+    SELECT t, hash(id) AS id_hash
+    FROM records JOIN places USING (run, topic_id, "partition") JOIN topics USING (k)
     WHERE id IS NOT NULL
     GROUP BY ALL
     HAVING count(*) > 1
-), named AS (
-    SELECT p.k, r.id, r."offset", min(r.append_seq) AS append_seq
-    FROM records AS r JOIN places AS p USING (run, topic_id, "partition")
-    JOIN twice AS t ON t.k = p.k AND t.id_hash = hash(r.id)
-    WHERE NOT EXISTS (SELECT 1 FROM aborted AS a WHERE a.k = p.k AND a.append_seq = r.append_seq)
-      AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = p.k AND d.append_seq = r.append_seq)
+), alike AS (
+    SELECT value_hash FROM records WHERE id IS NULL GROUP BY value_hash HAVING count(*) > 1
+), candidates AS (
+    SELECT p.k, t.t, r.id, r."offset", r.append_seq, r.value_hash
+    FROM records AS r JOIN places AS p USING (run, topic_id, "partition") JOIN topics AS t USING (k)
+    WHERE (r.id IS NOT NULL AND (t.t, hash(r.id)) IN (SELECT t, id_hash FROM twice))
+       OR (r.id IS NULL AND r.value_hash IN (SELECT value_hash FROM alike))
+), standing AS (
+    SELECT * FROM candidates AS c
+    WHERE NOT EXISTS (SELECT 1 FROM aborted AS a WHERE a.k = c.k AND a.append_seq = c.append_seq)
+      AND NOT EXISTS (SELECT 1 FROM diverging AS d WHERE d.k = c.k AND d.append_seq = c.append_seq)
       AND NOT EXISTS (
         SELECT 1 FROM thrown AS t
-        WHERE t.k = p.k AND t.append_seq = r.append_seq AND t."offset" = r."offset"
+        WHERE t.k = c.k AND t.append_seq = c.append_seq AND t."offset" = c."offset"
       )
+), named AS (
+    SELECT k, t, id, "offset", min(append_seq) AS append_seq
+    FROM standing WHERE id IS NOT NULL
     GROUP BY ALL
 ), by_id AS (
     SELECT n.k, n."offset", n.append_seq, 'id:' || n.id AS subject, s.producer_id,
-           first_value(n."offset") OVER lowest AS lowest_offset,
-           first_value(n.append_seq) OVER lowest AS lowest_append,
-           first_value(s.producer_id) OVER lowest AS lowest_producer
-    FROM named AS n LEFT JOIN sent AS s ON s.k = n.k AND s.append_seq = n.append_seq
-    WINDOW lowest AS (PARTITION BY n.k, n.id ORDER BY n."offset")
+           row_number() OVER same AS number,
+           first_value(n.append_seq) OVER same AS first_append,
+           first_value(s.producer_id) OVER same AS first_producer
+    FROM named AS n JOIN places AS p USING (k)
+    LEFT JOIN sent AS s ON s.k = n.k AND s.append_seq = n.append_seq
+    WINDOW same AS (PARTITION BY n.t, n.id ORDER BY n.append_seq, p."partition", n."offset")
+), by_value AS (
+    SELECT t, count(DISTINCT (k, "offset")) - 1 AS copies, min(append_seq) AS first_seq,
+           max(append_seq) AS last_seq
+    FROM standing WHERE id IS NULL
+    GROUP BY t, value_hash
+    HAVING copies > 0
 ), by_sequence AS (
     SELECT k, base_offset AS "offset", append_seq, 'producer:' || producer_id AS subject,
-           row_number() OVER lowest AS number, first_value(append_seq) OVER lowest AS lowest_append
+           row_number() OVER lowest AS number, first_value(append_seq) OVER lowest AS first_append
     FROM sequenced
     WINDOW lowest AS (
         PARTITION BY k, producer_id, producer_epoch, base_sequence ORDER BY base_offset, append_seq
     )
 ), found AS (
-    SELECT k, "offset", subject, append_seq, lowest_append,
-           CASE WHEN producer_id = lowest_producer THEN 'bug' ELSE 'report' END AS verdict
-    FROM by_id WHERE "offset" > lowest_offset
+    SELECT k, "offset", subject, append_seq, first_append,
+           CASE WHEN producer_id = first_producer THEN 'bug' ELSE 'report' END AS verdict
+    FROM by_id WHERE number > 1
     UNION ALL
-    SELECT k, "offset", subject, append_seq, lowest_append, 'bug' FROM by_sequence WHERE number > 1
+    SELECT k, "offset", subject, append_seq, first_append, 'bug' FROM by_sequence WHERE number > 1
 )
 SELECT p.run, f.verdict, 'wire' AS level, p.topic, p.topic_id, p."partition", f."offset", f.subject,
-       least(f.append_seq, f.lowest_append) AS first_seq,
-       greatest(f.append_seq, f.lowest_append) AS last_seq, NULL AS rule
+       least(f.append_seq, f.first_append) AS first_seq,
+       greatest(f.append_seq, f.first_append) AS last_seq, NULL AS rule
 FROM found AS f JOIN places AS p USING (k)
+UNION ALL
+SELECT n.run, 'undecided', 'wire', n.topic, n.topic_id, NULL, NULL,
+       'without-id:' || CAST(sum(v.copies) AS BIGINT), min(v.first_seq), max(v.last_seq), NULL
+FROM by_value AS v
+JOIN (
+    SELECT t, run, topic_id, min(topic) AS topic
+    FROM topics JOIN places USING (k) GROUP BY ALL
+) AS n USING (t)
+GROUP BY n.run, n.topic, n.topic_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mockbroker.pipeline.findings import WIRE
+from mockbroker.pipeline.findings import WIRE, WITHOUT_ID
 from mockbroker.pipeline.spark.audit.facts import findings, no_findings
 
 if TYPE_CHECKING:
@@ -70,27 +70,50 @@ def _looked_at(inputs: Inputs) -> DataFrame:
 
 
 def duplicate(inputs: Inputs) -> DataFrame:
-    """One id at several offsets of a partition, or one batch of a producer appended twice."""
-    return findings(_by_sequence(inputs).unionByName(_by_id(inputs)), "duplicate", WIRE)
+    """One id at several places of a topic, or one batch of a producer appended twice; and, counted
+    by topic, records without an id that have the key and value of another.
+    """
+    inputs.derive("alike", _alike, checkpoint=True)
+    found = _by_sequence(inputs).unionByName(_by_id(inputs)).unionByName(_by_value(inputs))
+    return findings(found, "duplicate", WIRE)
+
+
+def _alike(inputs: Inputs) -> DataFrame:
+    """Records with the id of another in their topic or, without an id, with its key and value.
+
+    Neither aborted nor thrown out nor diverging. Hashes come first: one number shuffles faster.
+    """
+    twin = "xxhash64(run, topic_id, id, IF(id IS NULL, value_hash, NULL))"
+    return inputs.sql(f"""
+        WITH twins AS (
+            SELECT twin FROM (SELECT {twin} AS twin FROM {{records}})
+            GROUP BY twin HAVING count(*) > 1
+        )
+        SELECT r.run, r.k, r.topic, r.topic_id, r.partition, r.offset, r.id, r.value_hash,
+               r.append_seq
+        FROM (SELECT *, {twin} AS twin FROM {{records}}) r
+        LEFT SEMI JOIN twins t ON t.twin = r.twin
+        LEFT ANTI JOIN {{aborted}} a ON a.k = r.k AND a.append_seq = r.append_seq
+        LEFT ANTI JOIN {{diverging}} v ON v.k = r.k AND v.append_seq = r.append_seq
+        LEFT ANTI JOIN {{unwanted}} u ON u.k = r.k AND u.seq > r.append_seq
+            AND r.offset BETWEEN u.first_offset AND u.last_offset
+    """)
 
 
 def _by_id(inputs: Inputs) -> DataFrame:
-    inputs.derive("twins", _twins, checkpoint=True)
     return inputs.sql("""
-        WITH standing AS (
-            SELECT r.run, r.k, r.topic, r.topic_id, r.partition, r.offset, r.id, r.append_seq
-            FROM {records} r
-            LEFT SEMI JOIN {twins} t ON t.twin = xxhash64(r.k, r.id)
-            LEFT ANTI JOIN {aborted} a ON a.k = r.k AND a.append_seq = r.append_seq
-            LEFT ANTI JOIN {diverging} v ON v.k = r.k AND v.append_seq = r.append_seq
-            LEFT ANTI JOIN {unwanted} u ON u.k = r.k AND u.seq > r.append_seq
-                AND r.offset BETWEEN u.first_offset AND u.last_offset
-            WHERE r.id IS NOT NULL
+        WITH named AS (
+            SELECT run, k, topic, topic_id, partition, offset, id, min(append_seq) AS append_seq
+            FROM {alike} WHERE id IS NOT NULL
+            GROUP BY run, k, topic, topic_id, partition, offset, id
         ), ordered AS (
-            SELECT *, first_value(offset) OVER same AS first_offset,
+            SELECT *, row_number() OVER same AS number, first_value(k) OVER same AS first_k,
+                   first_value(offset) OVER same AS first_offset,
                    first_value(append_seq) OVER same AS first_append
-            FROM standing
-            WINDOW same AS (PARTITION BY k, id ORDER BY offset, append_seq)
+            FROM named
+            WINDOW same AS (
+                PARTITION BY run, topic_id, id ORDER BY append_seq, partition, offset
+            )
         )
         SELECT o.run, o.topic, o.topic_id, o.partition, o.offset, concat('id:', o.id) AS subject,
                IF(b.producer_id = f.producer_id, 'bug', 'report') AS verdict,
@@ -99,16 +122,26 @@ def _by_id(inputs: Inputs) -> DataFrame:
                to_json(named_struct('first_offset', o.first_offset)) AS details
         FROM ordered o
         LEFT JOIN {batches} b ON b.k = o.k AND b.append_seq = o.append_seq
-        LEFT JOIN {batches} f ON f.k = o.k AND f.append_seq = o.first_append
-        WHERE o.offset > o.first_offset
+        LEFT JOIN {batches} f ON f.k = o.first_k AND f.append_seq = o.first_append
+        WHERE o.number > 1
     """)
 
 
-def _twins(inputs: Inputs) -> DataFrame:
-    """Ids that occur several times in a partition, as hashes: one number shuffles faster."""
-    return inputs.sql("""
-        SELECT twin FROM (SELECT xxhash64(k, id) AS twin FROM {records} WHERE id IS NOT NULL)
-        GROUP BY twin HAVING count(*) > 1
+def _by_value(inputs: Inputs) -> DataFrame:
+    return inputs.sql(f"""
+        SELECT run, min(topic) AS topic, topic_id, CAST(NULL AS int) AS partition,
+               CAST(NULL AS bigint) AS offset, concat('{WITHOUT_ID}', sum(copies)) AS subject,
+               'undecided' AS verdict, min(first_seq) AS first_seq, max(last_seq) AS last_seq,
+               CAST(NULL AS string) AS details
+        FROM (
+            SELECT run, topic_id, value_hash, min(topic) AS topic,
+                   count(DISTINCT k, offset) - 1 AS copies,
+                   min(append_seq) AS first_seq, max(append_seq) AS last_seq
+            FROM {{alike}} WHERE id IS NULL
+            GROUP BY run, topic_id, value_hash
+        )
+        WHERE copies > 0
+        GROUP BY run, topic_id
     """)
 
 
