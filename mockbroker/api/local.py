@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -51,9 +52,15 @@ class OwnRunTransport:
 class ThreadTransport:
     """For other threads than the cluster's."""
 
-    def __init__(self, there: OwnRunTransport, token: trio.lowlevel.TrioToken) -> None:
+    def __init__(
+        self,
+        there: OwnRunTransport,
+        token: trio.lowlevel.TrioToken,
+        ended: Callable[[], ClusterError],
+    ) -> None:
         self._there = there
         self._token = token
+        self._ended = ended  # the error for a call after the end of the thread
         self.bootstrap = there.bootstrap
         self.endpoint = there.endpoint
 
@@ -64,10 +71,9 @@ class ThreadTransport:
             )
         try:
             return trio.from_thread.run(self._there.request, request, trio_token=self._token)
-        except trio.RunFinishedError:
-            raise ClusterError("the cluster has stopped") from None
-        except trio.Cancelled:
-            raise ClusterError("the cluster has stopped") from None
+        except (trio.RunFinishedError, trio.Cancelled):
+            error = self._ended()
+        raise error
 
 
 def _is_in_trio() -> bool:

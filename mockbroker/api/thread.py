@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from mockbroker.api.local import OwnRunTransport, ThreadTransport
+from mockbroker.api.transport import ClusterError
 from mockbroker.core.cluster import Cluster as CoreCluster
 from mockbroker.server.clock.adjustable_clock import AdjustableClock
 from mockbroker.server.cluster_server import ClusterServer, open_server
@@ -94,9 +95,25 @@ class ClusterThread:
         return self._admin.url
 
     def call(self, function: Callable[[CoreCluster], T]) -> T:
-        """Run `function(core cluster)` in the thread and return what it returns."""
+        """Run `function(core cluster)` in the thread and return what it returns.
+
+        Raises ClusterError when the thread has ended; if an error ended it, caused by that error.
+        """
         assert self._token is not None
-        return trio.from_thread.run_sync(function, self.server.cluster, trio_token=self._token)
+        try:
+            return trio.from_thread.run_sync(function, self.server.cluster, trio_token=self._token)
+        except (trio.RunFinishedError, trio.Cancelled):
+            error = self._ended()
+        raise error
+
+    def _ended(self) -> ClusterError:
+        """The error for a call that the thread's end has cut short."""
+        self._thread.join(STOP_TIMEOUT_S)
+        if self._error is None:
+            return ClusterError("the cluster has stopped")
+        died = ClusterError("the cluster's thread has died")
+        died.__cause__ = self._error
+        return died
 
     def _run(self) -> None:
         try:
@@ -111,7 +128,7 @@ class ClusterThread:
             async with open_server(self._config, trace=self._trace) as server:
                 self._server = server
                 self._token = trio.lowlevel.current_trio_token()
-                self._transport = ThreadTransport(OwnRunTransport(server), self._token)
+                self._transport = ThreadTransport(OwnRunTransport(server), self._token, self._ended)
                 self._stop = trio.Event()
                 if self._journal_dir is not None:
                     self._export_journal(server, self._journal_dir)

@@ -88,7 +88,7 @@ def test_a_retry_without_idempotence_is_found_by_the_records_id(mock_kafka: Clus
 
 def test_equal_records_without_an_id_are_not_clean(mock_kafka: Cluster) -> None:
     """They may be duplicates, as when a Spark job stores a micro-batch twice."""
-    mock_kafka.create_topic("orders")
+    mock_kafka.topic("orders").create()
     produce(mock_kafka, *map(str, range(500)))
     produce(mock_kafka, *map(str, range(500)))
     audit = mock_kafka.audit()
@@ -102,7 +102,7 @@ def test_equal_records_without_an_id_are_not_clean(mock_kafka: Cluster) -> None:
         audit.assert_clean()
     audit.assert_clean(allow=["duplicate"])
     audit.assert_clean(bugs_only=True)
-    mock_kafka.track("orders", unique_values=True)
+    mock_kafka.topic("orders").track(unique_values=True)
     assert len(mock_kafka.audit().of("duplicate")) == 500
 
 

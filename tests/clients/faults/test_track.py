@@ -16,8 +16,8 @@ def test_a_retry_without_idempotence_is_found_by_an_id_of_the_tests_own(
     mock_kafka: Cluster, by: dict[str, object]
 ) -> None:
     """A test says what identifies the records of a topic."""
-    mock_kafka.create_topic("orders")
-    mock_kafka.track("orders", **by)
+    mock_kafka.topic("orders").create()
+    mock_kafka.topic("orders").track(**by)
     mock_kafka.faults.add(
         match={"api": "Produce"}, when={"times": 1}, do={"drop_reply": {"then": "reset"}}
     )

@@ -62,7 +62,7 @@ def test_a_run_has_the_ids(tmp_path: Path, spooled: bool) -> None:
         producer = Producer(settings(kafka.bootstrap_servers))
         producer.produce("t", '{"id": 1}')
         assert producer.flush(TIMEOUT_S) == 0
-        kafka.track("t", key="$.id")
+        kafka.topic("t").track(key="$.id")
         producer.produce("t", '{"id": 2}')
         assert producer.flush(TIMEOUT_S) == 0
         run = kafka.journal_run
