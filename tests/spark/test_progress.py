@@ -71,11 +71,11 @@ def test_lag_by_the_checkpoint_is_what_is_not_done(query: Query) -> None:
     query.kafka.act("hold_last_stable_offset", topic="orders")
     query.send(5, partition=0)
     query.send(2, partition=1)
-    assert query.kafka.lag(query.checkpoint) == {("orders", 0): 5, ("orders", 1): 2}
-    stable = query.kafka.lag(query.checkpoint, committed=True)
+    assert query.kafka.query_lag(query.checkpoint) == {("orders", 0): 5, ("orders", 1): 2}
+    stable = query.kafka.query_lag(query.checkpoint, committed=True)
     assert stable == {("orders", 0): 0, ("orders", 1): 0}
     query.kafka.act("hold_last_stable_offset", topic="orders", release=True)
-    assert query.kafka.lag(query.checkpoint, committed=True)["orders", 0] == 5
+    assert query.kafka.query_lag(query.checkpoint, committed=True)["orders", 0] == 5
 
 
 def test_what_is_fetched_may_be_ahead_of_what_is_done(query: Query) -> None:
@@ -83,7 +83,7 @@ def test_what_is_fetched_may_be_ahead_of_what_is_done(query: Query) -> None:
     query.send(10, partition=0)
     query.run(maxOffsetsPerTrigger=10)
     query.send(90, partition=0)
-    assert query.kafka.lag(query.checkpoint)["orders", 0] == 90
+    assert query.kafka.query_lag(query.checkpoint)["orders", 0] == 90
     assert query.fetched()[0] == (0, 10, 90)
 
 
