@@ -98,7 +98,7 @@ def test_equal_records_without_an_id_are_not_clean(mock_kafka: Cluster) -> None:
     )
     assert f"nothing found; not checked: {told}" in str(audit)
     assert "clean" not in str(audit)
-    with pytest.raises(AssertionError, match=r"kafka.track\('orders', key='\$.id'\)"):
+    with pytest.raises(AssertionError, match=r"kafka\.topic\('orders'\)\.track\(key='\$\.id'\)"):
         audit.assert_clean()
     audit.assert_clean(allow=["duplicate"])
     audit.assert_clean(bugs_only=True)
