@@ -381,6 +381,7 @@ class LeaderReplication:
             return
         if error is ErrorCode.NONE:
             self._watch_lag()
+            self._share_with_parked()
             return
         if partition.advance_high_watermark():
             partition.notify()
@@ -391,6 +392,13 @@ class LeaderReplication:
             wait_ms = max(self._configs.get_int("replica.fetch.wait.max.ms"), 1)
             due_ms = self._runtime.now_ms() + wait_ms
             self._expand = self._runtime.timers.call_at(due_ms, self._expand_again)
+
+    def _share_with_parked(self) -> None:
+        """Followers that were let into the ISR may wait at the log's end, and fetch no more."""
+        for node_id in list(self._parked):
+            self._manager.maybe_share(self._partition, node_id)
+            if node_id not in self._partition.followers:
+                self._parked.pop(node_id, None)
 
     def _expand_again(self) -> None:
         """Followers have fetched again since the controller refused them, or did not answer."""

@@ -12,6 +12,7 @@ from tests.support.watched import kafka
 
 __all__ = ["brokers", "kafka"]
 
+REQUEST_TIMEOUT_MS = 30_000  # Kafka's default of request.timeout.ms
 LAG_MS = 30_000  # replica.lag.time.max.ms
 
 
@@ -37,6 +38,8 @@ def test_an_isr_does_not_grow_while_its_leader_reaches_no_controller_with_alter_
     [lost] = kafka.journal.wait(1, kind="hop_answer", api="AlterPartition")
     assert (lost.from_broker, lost.outcome, lost.targets) == (2, "request dropped", ((TOPIC, 0),))
     rule.remove()
+    # The leader waits for an answer, and sends the request again after that time.
+    kafka.clock.advance(REQUEST_TIMEOUT_MS)
     brokers.settle()
     assert isr(brokers) == [1, 2, 3]
 

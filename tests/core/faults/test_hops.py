@@ -144,7 +144,20 @@ def test_an_isr_does_not_grow_while_alter_partition_is_dropped() -> None:
     assert rule.last.client_id == f"broker-{leader}"
     remove_rule(node.cluster, rule)
     node.advance(30_000)  # request.timeout.ms after the last one that was dropped
-    assert node.partition.isr == [1, 2, 3]
+    assert (node.partition.isr, node.with_own_replica()) == ([1, 2, 3], [])
+
+
+def test_a_follower_shares_the_log_once_a_late_alter_partition_lets_it_in() -> None:
+    """Its fetch waits at the log's end meanwhile, and nothing is written."""
+    node = Replicas()
+    rule = add_hop_rule(node.cluster, {"drop_request": {}}, {"times": 1}, api="AlterPartition")
+    node.cluster.stop_broker(2, "unclean")
+    node.cluster.start_broker(2)
+    node.advance(1_000)
+    remove_rule(node.cluster, rule)
+    assert (node.partition.isr, node.with_own_replica()) == ([1, 3], [2])
+    node.advance(30_000)
+    assert (node.partition.isr, node.with_own_replica()) == ([1, 2, 3], [])
 
 
 @pytest.mark.parametrize("do", ["error", "error_after"])
