@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from mockbroker.core.coordinator.runtime import CoordinatorRuntime
 from mockbroker.core.coordinator.shard import CoordinatorShard
 from mockbroker.core.txn.shard import TransactionShard
@@ -64,12 +67,20 @@ def shard_outlives_leadership() -> Planting:
 
 
 @planted("Every replica answers as the coordinator, not only the leader.")
-def followers_coordinate() -> Planting:
-    return rewritten(
-        CoordinatorRuntime.shard,
-        "if partition.leader_id != self.broker_id:",
-        "if self.broker_id not in partition.replicas:",
-    )
+@contextmanager
+def followers_coordinate() -> Iterator[None]:
+    of_replica = "self.broker_id in partition.replicas"
+    with (
+        rewritten(
+            CoordinatorRuntime.shard,
+            "if partition.leader_id != self.broker_id:",
+            "if self.broker_id not in partition.replicas:",
+        ),
+        rewritten(
+            CoordinatorRuntime._may_load, "partition.leader_id == self.broker_id", of_replica
+        ),
+    ):
+        yield
 
 
 @planted("A coordinator that comes to lead a partition does not read it before it is asked.")
