@@ -377,8 +377,9 @@ class Journal:
             raise ValueError(f"a journal is read from a number of at least 0, not {after}")
         first = self.first_seq
         gap = Gap(after + 1, first - 1) if after + 1 < first else None
-        start = max(after + 1 - first, 0)
-        stop = None if limit is None else start + limit
+        count = len(self._entries)
+        start = min(max(after + 1 - first, 0), count)
+        stop = count if limit is None else min(start + limit, count)
         chosen = islice(self._entries, start, stop)
         return gap, [entry_of(raw, seq) for seq, raw in enumerate(chosen, first + start)]
 

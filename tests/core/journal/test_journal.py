@@ -36,6 +36,8 @@ def test_reading_goes_on_behind_a_number_and_ends_at_a_limit():
     assert gap is None
     assert [entry.seq for entry in entries] == [5, 6, 7]
     assert written.since(10) == (None, [])
+    assert written.since(2**63 - 1, 5) == (None, [])
+    assert written.since(4, 2**63 - 1)[1][-1].seq == 10
     with pytest.raises(ValueError, match="-1"):
         written.since(-1)
 
