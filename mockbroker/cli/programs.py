@@ -6,6 +6,7 @@ import ctypes
 import functools
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -29,23 +30,25 @@ async def run_program(command: Sequence[str], environment: Mapping[str, str]) ->
     """
     at_terminal = sys.stdin is not None and sys.stdin.isatty()
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        process = await trio.lowlevel.open_process(
+        # The thread of `trio.lowlevel.open_process` ends, and the program would be killed with it.
+        process = subprocess.Popen(  # noqa: ASYNC220, S603 - a few ms; the command is the user's
             list(command),
             env=dict(environment),
             process_group=None if at_terminal else 0,
-            preexec_fn=_dies_with_us(),
+            preexec_fn=_dies_with_us(),  # noqa: PLW1509 - it calls nothing but the system
         )
         send = process.send_signal if at_terminal else functools.partial(_to_group, process)
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_forward_signals, signals, send, at_terminal)
-                status = await process.wait()
+                status = await trio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
                 nursery.cancel_scope.cancel()
         finally:
             if not at_terminal:
                 _to_group(process, signal.SIGKILL)
-            elif process.returncode is None:
+            elif process.poll() is None:
                 process.kill()
+            process.wait()
     return BY_SIGNAL - status if status < 0 else status
 
 
@@ -66,7 +69,7 @@ async def _forward_signals(
         impatience.cancel()
 
 
-def _to_group(process: trio.Process, number: int) -> None:
+def _to_group(process: subprocess.Popen[bytes], number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
 

@@ -71,5 +71,5 @@ def test_spark_streams_a_live_cluster_in_batches_of_our_size(
 
 def test_a_wrong_option_is_named_in_spark(spark, source):
     reader = spark.read.format("mockbroker").option("url", source.admin_url)
-    with pytest.raises(Exception, match="is none of events, requests"):
+    with pytest.raises(Exception, match="is not one of events, requests"):
         reader.option("table", "nonsense").load().collect()
