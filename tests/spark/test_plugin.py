@@ -44,7 +44,10 @@ def run_pytest(folder: Path, text: str, **environment: str) -> subprocess.Comple
     ("environment", "remedy"),
     [
         ({"MOCKBROKER_SPARK_JARS": "/nowhere"}, "there is no directory /nowhere: --jars-dir"),
-        ({"JAVA_HOME": "/nowhere"}, "JAVA_HOME is /nowhere, which has no bin/java: install Java 17"),
+        (
+            {"JAVA_HOME": "/nowhere"},
+            "JAVA_HOME is /nowhere, which has no bin/java: install Java 17",
+        ),
     ],
 )
 def test_the_fixture_spark_fails_with_the_remedy_and_nothing_else(
