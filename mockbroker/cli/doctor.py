@@ -125,9 +125,16 @@ def _is_installed(name: str) -> bool:
     return True
 
 
-def install_command(own: Distribution, extra: str | None = None) -> str:
+def extra_of(module: str) -> str | None:
+    """The extra that brings a module; None if none does."""
+    own = distribution(PACKAGE)
+    name = module.replace("_", "-")
+    return next((extra for extra in EXTRAS if name in requirements(own, extra)), None)
+
+
+def install_command(own: Distribution | None = None, extra: str | None = None) -> str:
     """The command that installs the package, with an extra, from where it was installed."""
-    what = PACKAGE
+    own, what = own or distribution(PACKAGE), PACKAGE
     with suppress(ValueError, KeyError):
         origin = urlsplit(json.loads(own.read_text("direct_url.json") or "{}")["url"])
         if origin.scheme == "file":

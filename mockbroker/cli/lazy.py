@@ -73,12 +73,26 @@ class LazyGroup(click.Group):
             _fail(_where(error.ctx), error.format_message(), BAD_USAGE)
         except click.ClickException as error:
             _fail(self.name, error.format_message(), error.exit_code)
+        except ModuleNotFoundError as error:
+            remedy = _remedy(error)
+            if remedy is None:
+                raise
+            _fail(self.name, remedy, 1)
         except (click.Abort, KeyboardInterrupt):
             sys.exit(INTERRUPTED)
         except BrokenPipeError:
             discard_output()
             sys.exit(1)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _remedy(error: ModuleNotFoundError) -> str | None:
+    """What to install for a module of an extra; None if the module is of no extra."""
+    from mockbroker.cli.doctor import extra_of, install_command
+
+    module = (error.name or "").partition(".")[0]
+    extra = extra_of(module)
+    return extra and f"this needs {module}: {install_command(extra=extra)}"
 
 
 def discard_output() -> None:

@@ -98,3 +98,20 @@ def test_the_collector_does_not_look_for_garbage_while_a_command_is_imported():
     )
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert process.stdout.decode().splitlines()[-1] == "True True"
+
+
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    """A module of no extra is a fault of ours, and keeps its traceback."""
+
+    def fails(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'numpy.linalg'", name="numpy.linalg")
+
+    monkeypatch.setattr(main, "invoke", fails)
+    result = run("topics", "list")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("mockbroker: this needs numpy: pip install '")
+    assert result.stderr.endswith("[pipeline]'\n")
+    monkeypatch.setattr(main, "invoke", lambda *_: __import__("no_such_module_anywhere"))
+    assert isinstance(run("topics", "list").exception, ModuleNotFoundError)
