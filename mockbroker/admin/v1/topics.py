@@ -29,6 +29,10 @@ PAGE_RECORDS_MAX = 100_000
 Value = Annotated[str, Length(0, BODY_BYTES_MAX)]
 
 
+# As many as Kafka creates for one request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH).
+PartitionCount = Annotated[int, Range(1, 10_000)]
+
+
 class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
     """A topic. Without a number the brokers' default counts.
 
@@ -37,7 +41,7 @@ class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    partitions: Positive | None = None
+    partitions: PartitionCount | None = None
     replication_factor: Positive | None = None
     assignments: dict[str, list[Count]] | None = None
     configs: dict[str, str] = {}
@@ -46,7 +50,7 @@ class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
 class AlterTopic(msgspec.Struct, frozen=True, kw_only=True):
     """`partitions` is the new total; `configs` are set, or removed where null."""
 
-    partitions: Positive | None = None
+    partitions: PartitionCount | None = None
     configs: dict[str, str | None] = {}
 
 
